@@ -10,7 +10,7 @@ use crate::model::{Model, ToolSpec};
 use crate::options::Mode;
 use crate::permission::Access;
 use crate::permission::paths::AccessPath;
-use crate::permission::rules::{PermissionRequest, Rules, decide};
+use crate::permission::rules::{AccessRequest, Rules, decide};
 use crate::runtime::environment::session_environment::SessionEnvironment;
 use crate::runtime::environment::tool_offer::ToolOffer;
 use crate::runtime::services::Services;
@@ -51,7 +51,7 @@ pub(crate) fn offered(tool: &dyn AnyTool, rules: &Rules, mode: Mode, default: Po
     let place =
         || AccessPath { real: cwd.into(), written: cwd.into(), cwd: cwd.into(), inside: true, guarded: false, read_only: false };
     let paths = access.paths.iter().map(|_| place()).collect();
-    let request = PermissionRequest { paths, ..PermissionRequest::new(tool.name(), access.kind) };
+    let request = AccessRequest { paths, ..AccessRequest::new(tool.name(), access.kind) };
     OfferedTool {
         name: tool.name().into(),
         label: tool.label().into(),

@@ -15,7 +15,7 @@ use crate::content::{PermissionOption, PermissionOptionKind, ToolContent};
 use crate::event::{Actor, Body, PermissionOutcome};
 use crate::id::PermissionId;
 use crate::permission::paths::AccessPath;
-use crate::permission::rules::{Decision, PermissionRequest, Rules, decide};
+use crate::permission::rules::{AccessRequest, Decision, Rules, decide};
 use crate::permission::shell::CommandLine;
 use crate::session::{PermissionAnswer, Turn, TurnQuestion};
 use crate::workspace::{Workspace, is_read_only};
@@ -218,7 +218,7 @@ impl<'a> PermissionDecider<'a> {
             AccessKind::Mcp => call.is_described(),
         };
         let decision =
-            decide(&rules, mode, default, &PermissionRequest { paths, line, writes, url, ..PermissionRequest::new(&tool, kind) });
+            decide(&rules, mode, default, &AccessRequest { paths, line, writes, url, ..AccessRequest::new(&tool, kind) });
         // Without a description of its effect, a call is allowed only by an answer.
         match decision.policy {
             Policy::Allow if !described => Decision { policy: Policy::Ask, rule: None },

@@ -12,7 +12,7 @@ use crate::content::{Location, ToolCategory, ToolContent, ToolKind};
 use crate::id::SessionId;
 use crate::options::Mode;
 use crate::permission::AccessKind;
-use crate::permission::rules::{PermissionRequest, Rules, decide};
+use crate::permission::rules::{AccessRequest, Rules, decide};
 use crate::permission::shell::CommandLine;
 
 /// The callback that answers permission requests.
@@ -82,7 +82,7 @@ impl Question {
         };
         let rules = Rules { user: vec![rule(&format!("{words} *"))], ..Rules::default() };
         let writes = line.writes().next().is_some();
-        let request = PermissionRequest { line: Some(line), ..PermissionRequest::new(BASH, AccessKind::Exec) };
+        let request = AccessRequest { line: Some(line), ..AccessRequest::new(BASH, AccessKind::Exec) };
         !writes && decide(&rules, Mode::Ask, Policy::Ask, &request).policy == Policy::Allow
     }
 

@@ -34,7 +34,7 @@ impl Rules {
 
 /// The properties of a tool call that rules are matched against.
 #[derive(Clone, Debug)]
-pub struct PermissionRequest<'a> {
+pub struct AccessRequest<'a> {
     pub tool: &'a str,
     pub kind: AccessKind,
     /// The accessed paths. For a shell command, the directory in which the shell runs, if it
@@ -52,10 +52,10 @@ pub struct PermissionRequest<'a> {
     pub unasked: GitActs,
 }
 
-impl<'a> PermissionRequest<'a> {
+impl<'a> AccessRequest<'a> {
     /// Creates a request about a call that accesses nothing that a rule can name.
-    pub fn new(tool: &'a str, kind: AccessKind) -> PermissionRequest<'a> {
-        PermissionRequest {
+    pub fn new(tool: &'a str, kind: AccessKind) -> AccessRequest<'a> {
+        AccessRequest {
             tool,
             kind,
             paths: Vec::new(),
@@ -106,7 +106,7 @@ pub(crate) fn stricter(one: Mode, other: Mode, default: Policy) -> Mode {
 /// the last allow or ask rule, the session mode. In the mode `ask`, `default` applies to calls that
 /// no rule matches, except reads inside the roots. Each command in a command line is decided
 /// separately, and the strictest decision applies.
-pub fn decide(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRequest<'_>) -> Decision {
+pub fn decide(rules: &Rules, mode: Mode, default: Policy, request: &AccessRequest<'_>) -> Decision {
     let about = rules.filter(|rule| concerns(rule, request));
     let strictness = |decision: &Decision| match decision.policy {
         Policy::Deny => 2,
@@ -125,12 +125,12 @@ pub fn decide(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRe
 
 /// Applies the rules about files to the target file of a redirection. A rule that allows writing
 /// the file does not allow the command.
-fn decide_redirect(rules: &Rules, request: &PermissionRequest<'_>, place: &Option<AccessPath>) -> Option<Decision> {
+fn decide_redirect(rules: &Rules, request: &AccessRequest<'_>, place: &Option<AccessPath>) -> Option<Decision> {
     let about = |rule: &Rule| rule.pattern.is_none() && (rule.path.is_some() || rule.kind == Some(AccessKind::Write));
     let rule = match place {
         Some(place) => {
             let paths = vec![place.clone()];
-            let write = PermissionRequest { kind: AccessKind::Write, paths, line: None, writes: Vec::new(), ..request.clone() };
+            let write = AccessRequest { kind: AccessKind::Write, paths, line: None, writes: Vec::new(), ..request.clone() };
             let about = rules.filter(|rule| about(rule) && concerns(rule, &write));
             let decisive = about.scopes().into_iter().filter_map(|scope| scope.last().cloned());
             decisive.reduce(|one, other| if one.policy == Policy::Deny { one } else { other })?
@@ -149,13 +149,7 @@ fn decide_redirect(rules: &Rules, request: &PermissionRequest<'_>, place: &Optio
 
 /// Decides about one command in the command line, or about the tool call itself if it runs no
 /// command. `rules` contains only the rules that concern the call.
-fn decide_one(
-    rules: &Rules,
-    mode: Mode,
-    default: Policy,
-    request: &PermissionRequest<'_>,
-    command: Option<&ShellCommand>,
-) -> Decision {
+fn decide_one(rules: &Rules, mode: Mode, default: Policy, request: &AccessRequest<'_>, command: Option<&ShellCommand>) -> Decision {
     // A rule that may restrict the parts of the command that cannot be analysed.
     let mut uncertain = None;
     let mut last = |scope: &[Rule], remembered: bool| {
@@ -225,20 +219,20 @@ pub(crate) fn denies_some(rules: &Rules, tool: &str, kind: AccessKind) -> Option
 
 /// Returns whether an ask rule concerns this call. If so, the user's approval of the call covers
 /// everything that the call reads.
-pub(crate) fn asks_about(rules: &Rules, request: &PermissionRequest<'_>) -> bool {
+pub(crate) fn asks_about(rules: &Rules, request: &AccessRequest<'_>) -> bool {
     rules.scopes().into_iter().flatten().any(|rule| rule.policy == Policy::Ask && concerns(rule, request))
 }
 
 /// Returns whether the answer to a permission request can be remembered as a rule. A rule has only
 /// one path, so answers about calls with several paths cannot be remembered.
-pub(crate) fn can_be_remembered(request: &PermissionRequest<'_>) -> bool {
+pub(crate) fn can_be_remembered(request: &AccessRequest<'_>) -> bool {
     request.paths.len() < 2
 }
 
 /// Returns the rule to remember for an answer with `always`. The rule matches this tool, with only
 /// this path, only this URL, or only this command line in this directory. A rule that allows an MCP
 /// tool has the digest of its definition as its pattern.
-pub(crate) fn remembered(policy: Policy, request: &PermissionRequest<'_>) -> Rule {
+pub(crate) fn remembered(policy: Policy, request: &AccessRequest<'_>) -> Rule {
     let definition = request.definition.filter(|_| policy == Policy::Allow);
     let pattern = request.line.as_ref().map(CommandLine::exactly).or_else(|| request.url.or(definition).map(escape));
     Rule {
@@ -252,7 +246,7 @@ pub(crate) fn remembered(policy: Policy, request: &PermissionRequest<'_>) -> Rul
 
 /// Returns whether a rule concerns the tool call, regardless of its command. For a deny or ask
 /// rule, it is enough to match any part of the call; an allow rule must match all parts.
-fn concerns(rule: &Rule, request: &PermissionRequest<'_>) -> bool {
+fn concerns(rule: &Rule, request: &AccessRequest<'_>) -> bool {
     let cautious = rule.policy != Policy::Allow;
     // An unknown command may run in any directory.
     let is_unknown = request.line.as_ref().is_some_and(CommandLine::is_unknown);
@@ -284,7 +278,7 @@ fn is_about(rule: &Rule, tool: &str, kind: AccessKind) -> bool {
 /// Returns whether a rule that concerns the call matches this command. A remembered rule allows
 /// exactly the command line that the permission request showed, and only the MCP tool whose
 /// definition it has.
-fn fit(rule: &Rule, request: &PermissionRequest<'_>, command: Option<&ShellCommand>, remembered: bool) -> Match {
+fn fit(rule: &Rule, request: &AccessRequest<'_>, command: Option<&ShellCommand>, remembered: bool) -> Match {
     let inside = rule.path.is_some() || request.paths.iter().all(|place| place.inside);
     let undefined = request.kind == AccessKind::Mcp && rule.pattern.is_none();
     if remembered && rule.policy == Policy::Allow && (!inside || undefined) {

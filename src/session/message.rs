@@ -38,7 +38,7 @@ impl IncomingMessage {
 
 /// A message with its delivery options.
 #[derive(Clone, Debug)]
-pub struct QueuedMessage {
+pub struct WaitingMessage {
     pub message: IncomingMessage,
     pub delivery: Delivery,
     /// False if the message does not start a turn.
@@ -49,7 +49,7 @@ pub struct QueuedMessage {
     pub seq: Seq,
 }
 
-impl QueuedMessage {
+impl WaitingMessage {
     /// Returns whether this is the message `id`.
     pub(in crate::session) fn has_id(&self, id: &MessageId) -> bool {
         self.message.id == *id
@@ -65,7 +65,7 @@ impl QueuedMessage {
 
     /// Creates the event that adds the message to the queue.
     pub(in crate::session) fn queued(self) -> Body {
-        let QueuedMessage { message, delivery, auto_run, by, seq: _ } = self;
+        let WaitingMessage { message, delivery, auto_run, by, seq: _ } = self;
         let IncomingMessage { id: message_id, role, parts, .. } = message;
         Body::MessageQueued { message_id, role, parts, delivery, auto_run, by }
     }

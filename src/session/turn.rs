@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use self::ancestor::Ancestor;
 use self::asking_turn::AskingTurn;
 use self::running_children::RunningChildren;
-use super::message::{IncomingMessage, QueuedMessage};
+use super::message::{IncomingMessage, WaitingMessage};
 use crate::content::{Cost, Part, StopReason, Usage};
 use crate::error::{Error, Result};
 use crate::event::{Body, CancelCause, Severity};
@@ -56,7 +56,7 @@ pub struct Turn {
     /// Delivers the queued steering messages to the turn.
     pub(in crate::session) steering: SteeringCallback,
     /// Takes the queued steering messages, to deliver them.
-    pub(in crate::session) steered: Box<dyn Fn() -> Vec<QueuedMessage> + Send + Sync>,
+    pub(in crate::session) steered: Box<dyn Fn() -> Vec<WaitingMessage> + Send + Sync>,
     /// Returns a steering message that was taken to the queue.
     pub(in crate::session) not_delivered: Box<dyn Fn(&MessageId) + Send + Sync>,
     /// Starts subagents; set once the prompt is recorded.
@@ -94,7 +94,7 @@ impl Turn {
     }
 
     /// Waits for queued steering messages and takes them; the caller records them. Cancel-safe.
-    pub(crate) async fn wait_for_steered(&self) -> Vec<QueuedMessage> {
+    pub(crate) async fn wait_for_steered(&self) -> Vec<WaitingMessage> {
         let mut head = self.log.head.subscribe();
         loop {
             let steered = (self.steered)();

@@ -14,7 +14,7 @@ use crate::event::{Body, Delivery, MessageExtra};
 use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
 use crate::session::Session;
-use crate::session::message::{IncomingMessage, QueuedMessage};
+use crate::session::message::{IncomingMessage, WaitingMessage};
 
 /// Maximum length of the type of a custom message, in characters.
 const CUSTOM_TYPE_CHARS_MAX: usize = 100;
@@ -116,7 +116,7 @@ impl Method for SendMessage {
             by_model: false,
             is_forwarded: cx.forwarded,
         };
-        let queued = QueuedMessage { message, delivery, auto_run, by: Some(cx.client.actor()), seq: 0 };
+        let queued = WaitingMessage { message, delivery, auto_run, by: Some(cx.client.actor()), seq: 0 };
         let session = cx.owned(&id).await?;
         let after = session.log.head();
         let placement = session.place(&queued)?;

@@ -13,7 +13,7 @@ use crate::content::{Part, Role};
 use crate::error::{Error, Result};
 use crate::event::{Actor, Delivery};
 use crate::id::{MessageId, Seq, SessionId};
-use crate::session::message::{QueueChange, QueuedMessage};
+use crate::session::message::{QueueChange, WaitingMessage};
 
 /// A queued message.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -36,8 +36,8 @@ pub(crate) struct QueuedMessageView {
 }
 
 impl QueuedMessageView {
-    fn from_message(queued: &QueuedMessage) -> QueuedMessageView {
-        let QueuedMessage { message, delivery, auto_run, by, seq } = queued.clone();
+    fn from_message(queued: &WaitingMessage) -> QueuedMessageView {
+        let WaitingMessage { message, delivery, auto_run, by, seq } = queued.clone();
         QueuedMessageView { message_id: message.id, role: message.role, parts: message.parts, delivery, auto_run, by, seq }
     }
 }

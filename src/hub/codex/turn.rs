@@ -15,7 +15,7 @@ use crate::hub::peer::{AgentMessage, Response};
 use crate::hub::permission::Choice;
 use crate::limits;
 use crate::session::Turn;
-use crate::session::message::QueuedMessage;
+use crate::session::message::WaitingMessage;
 
 /// A running turn.
 pub(super) struct CodexTurn<'a> {
@@ -32,7 +32,7 @@ pub(super) struct CodexTurn<'a> {
     completed: Option<Value>,
     /// Messages of the user for this turn that Codex has not accepted yet, with the ids of the
     /// requests that sent them.
-    steering: Vec<(Value, QueuedMessage)>,
+    steering: Vec<(Value, WaitingMessage)>,
     /// True if Codex refused such a message.
     refuses_messages: bool,
     /// Time until which the ended turn waits for the answers to such messages.
@@ -43,7 +43,7 @@ pub(super) struct CodexTurn<'a> {
 pub(super) enum CodexInput {
     Message(AgentMessage),
     /// Messages of the user for this turn.
-    Steering(Vec<QueuedMessage>),
+    Steering(Vec<WaitingMessage>),
     /// Codex did not answer in time to messages of the user.
     AnswersOverdue,
 }
@@ -101,7 +101,7 @@ impl CodexTurn<'_> {
     }
 
     /// Sends messages of the user to the running turn.
-    async fn steer(&mut self, messages: Vec<QueuedMessage>) {
+    async fn steer(&mut self, messages: Vec<WaitingMessage>) {
         let CodexConversation { thread, peer, .. } = self.conversation;
         for message in messages {
             match self.conversation.input(&message.message.parts) {

@@ -16,7 +16,7 @@ use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
 use crate::permission::hidden::Hidden;
 use crate::permission::paths::AccessPath;
-use crate::permission::rules::{Decision, PermissionRequest, Rules, asks_about, can_be_remembered, decide, remembered};
+use crate::permission::rules::{AccessRequest, Decision, Rules, asks_about, can_be_remembered, decide, remembered};
 use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
 use crate::runtime::environment::session_environment::SessionEnvironment;
 use crate::session::PermissionAnswer;
@@ -52,7 +52,7 @@ impl Check<'_> {
         let mut decision = evaluate(self.rules, mode, self.default, self.prepared, &request);
         let unasked = self.unasked_git_acts(&request).await;
         if decision.policy == Policy::Allow && !unasked.is_empty() {
-            let request = PermissionRequest { unasked, ..request.clone() };
+            let request = AccessRequest { unasked, ..request.clone() };
             decision = evaluate(self.rules, mode, self.default, self.prepared, &request);
             if decision.policy == Policy::Ask {
                 return self.ask_about_git(unasked, &request).await;
@@ -91,7 +91,7 @@ impl Check<'_> {
     }
 
     /// Returns the acts of git in the model's call that no message or instruction asks for.
-    async fn unasked_git_acts(&self, request: &PermissionRequest<'_>) -> GitActs {
+    async fn unasked_git_acts(&self, request: &AccessRequest<'_>) -> GitActs {
         let unasked = request.git_acts().without(self.host.asked_git_acts());
         if unasked.is_empty() || self.automatic {
             return GitActs::NONE;
@@ -101,7 +101,7 @@ impl Check<'_> {
 
     /// Asks whether git may do what no message asks for. Without a client that can answer, the call
     /// is denied, which is no failure of the turn.
-    async fn ask_about_git(&self, unasked: GitActs, request: &PermissionRequest<'_>) -> Result<Option<CallReview>, CallOutcome> {
+    async fn ask_about_git(&self, unasked: GitActs, request: &AccessRequest<'_>) -> Result<Option<CallReview>, CallOutcome> {
         let names = unasked.names();
         let why = ToolContent::text(format!("No message asks to {names}."));
         let content = [vec![why], self.prepared.preview(self.context).await.unwrap_or_default()].concat();
@@ -146,16 +146,12 @@ impl Check<'_> {
             .await;
     }
 
-    async fn ask(&self, content: Vec<ToolContent>, request: &PermissionRequest<'_>) -> Result<Option<CallReview>, CallOutcome> {
+    async fn ask(&self, content: Vec<ToolContent>, request: &AccessRequest<'_>) -> Result<Option<CallReview>, CallOutcome> {
         let (permission_id, answer) = self.question(content.clone(), request).await;
         self.answered(permission_id, answer, content, request).await
     }
 
-    async fn question(
-        &self,
-        content: Vec<ToolContent>,
-        request: &PermissionRequest<'_>,
-    ) -> (Option<PermissionId>, PermissionAnswer) {
+    async fn question(&self, content: Vec<ToolContent>, request: &AccessRequest<'_>) -> (Option<PermissionId>, PermissionAnswer) {
         let review = self.prepared.properties.edits_files.then(|| offer(&content, self.prepared.resolved.len())).flatten();
         let question = Question {
             tool_call_id: self.id.clone(),
@@ -175,7 +171,7 @@ impl Check<'_> {
         permission_id: Option<PermissionId>,
         answer: PermissionAnswer,
         content: Vec<ToolContent>,
-        request: &PermissionRequest<'_>,
+        request: &AccessRequest<'_>,
     ) -> Result<Option<CallReview>, CallOutcome> {
         let rule = match answer.outcome {
             PermissionOutcome::AllowAlways => Some(remembered(Policy::Allow, request)),
@@ -201,7 +197,7 @@ impl Check<'_> {
 
 /// Builds the permission request of a call, which rules are matched against. Symlinks in its paths
 /// are resolved.
-pub(crate) fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> PermissionRequest<'a> {
+pub(crate) fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> AccessRequest<'a> {
     let (access, workspace) = (&prepared.access, &context.workspace);
     let place = |resolved: &ResolvedPath| {
         let writes = access.kind == AccessKind::Write;
@@ -224,7 +220,7 @@ pub(crate) fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> 
     }
     let file = |path: &str| place(&workspace.resolve(&here.join(path).to_string_lossy()));
     let writes = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();
-    PermissionRequest {
+    AccessRequest {
         tool: &prepared.name,
         kind: access.kind,
         paths,
@@ -263,7 +259,7 @@ pub(crate) fn redirect_policy(rules: &Rules, mode: Mode, default: Policy, prepar
     let (rules, tool) = (rules.clone(), prepared.name.clone());
     Some(Arc::new(move |next: &Address| {
         let url = Some(next.as_str());
-        let request = PermissionRequest { url, ..PermissionRequest::new(&tool, AccessKind::Network) };
+        let request = AccessRequest { url, ..AccessRequest::new(&tool, AccessKind::Network) };
         match decide(&rules, mode, default, &request).policy {
             Policy::Allow => true,
             Policy::Ask => next.host() == asked.host(),
@@ -280,11 +276,11 @@ pub(crate) fn evaluate(
     mode: Mode,
     default: Policy,
     prepared: &PreparedCall,
-    request: &PermissionRequest<'_>,
+    request: &AccessRequest<'_>,
 ) -> Decision {
     let mut decision = decide(rules, mode, default, request);
     if prepared.properties.runs_commands {
-        let as_bash = decide(rules, mode, default, &PermissionRequest { tool: "bash", ..request.clone() });
+        let as_bash = decide(rules, mode, default, &AccessRequest { tool: "bash", ..request.clone() });
         decision = match (decision.policy, as_bash.policy) {
             (Policy::Deny, _) => decision,
             (_, Policy::Deny) => as_bash,
@@ -307,13 +303,13 @@ pub(crate) fn evaluate(
     }
 }
 
-fn reading<'a>(request: &PermissionRequest<'a>) -> PermissionRequest<'a> {
-    PermissionRequest { tool: "read", kind: AccessKind::Read, ..request.clone() }
+fn reading<'a>(request: &AccessRequest<'a>) -> AccessRequest<'a> {
+    AccessRequest { tool: "read", kind: AccessKind::Read, ..request.clone() }
 }
 
 /// Returns whether the model may read the files of a call. If so, an error from previewing the call
 /// is sent to the model without a permission request.
-fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &PermissionRequest<'_>) -> bool {
+fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &AccessRequest<'_>) -> bool {
     decide(rules, mode, default, &reading(request)).policy == Policy::Allow
 }
 
@@ -327,7 +323,7 @@ pub(crate) const DENIED_BY_RULE: &str = "denied by a rule in the settings";
 
 /// Returns whether a rule denies calls of the MCP tool `name`.
 pub(crate) fn denies_mcp_tool(rules: &Rules, name: &str) -> bool {
-    decide(rules, Mode::Auto, Policy::Allow, &PermissionRequest::new(name, AccessKind::Mcp)).policy == Policy::Deny
+    decide(rules, Mode::Auto, Policy::Allow, &AccessRequest::new(name, AccessKind::Mcp)).policy == Policy::Deny
 }
 
 /// Returns the tool result of a denied call.
@@ -342,7 +338,7 @@ fn denial(decision: &Decision, mode: Mode) -> String {
 
 /// Returns the options of a permission request. An `always` option lasts for the session and covers
 /// exactly the requested call.
-fn options(request: &PermissionRequest<'_>) -> Vec<PermissionOption> {
+fn options(request: &AccessRequest<'_>) -> Vec<PermissionOption> {
     let what = match (&request.line, request.paths.as_slice()) {
         (Some(_), _) => "this command".to_string(),
         (None, _) if request.url.is_some() => "this address".to_string(),

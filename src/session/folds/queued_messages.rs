@@ -6,12 +6,12 @@ use std::ops::Deref;
 use crate::event::{Body, Event, ignored};
 use crate::id::MessageId;
 use crate::limits;
-use crate::session::message::{IncomingMessage, QueuedMessage};
+use crate::session::message::{IncomingMessage, WaitingMessage};
 
 /// The queued messages of a session, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct QueuedMessages {
-    waiting: Vec<QueuedMessage>,
+    waiting: Vec<WaitingMessage>,
     /// The messages that left the queue last, newest first.
     ended: VecDeque<(MessageId, LeftQueue)>,
 }
@@ -27,7 +27,7 @@ impl QueuedMessages {
     /// Adds an event. Events must be added in the order of the log.
     pub(crate) fn apply(&mut self, event: &Event) {
         match &event.body {
-            Body::MessageQueued { message_id, role, parts, delivery, auto_run, by } => self.waiting.push(QueuedMessage {
+            Body::MessageQueued { message_id, role, parts, delivery, auto_run, by } => self.waiting.push(WaitingMessage {
                 message: IncomingMessage { role: *role, ..IncomingMessage::user(message_id.clone(), parts.clone()) },
                 delivery: *delivery,
                 auto_run: *auto_run,
@@ -63,9 +63,9 @@ impl QueuedMessages {
 }
 
 impl Deref for QueuedMessages {
-    type Target = [QueuedMessage];
+    type Target = [WaitingMessage];
 
-    fn deref(&self) -> &[QueuedMessage] {
+    fn deref(&self) -> &[WaitingMessage] {
         &self.waiting
     }
 }

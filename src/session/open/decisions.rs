@@ -12,7 +12,7 @@ use crate::event::{Actor, Body};
 use crate::id::{MessageId, Seq, TurnId};
 use crate::session::agent_setting::AgentSetting;
 use crate::session::folds::queued_messages::LeftQueue;
-use crate::session::message::{IncomingMessage, QueueChange, QueuedMessage};
+use crate::session::message::{IncomingMessage, QueueChange, WaitingMessage};
 use crate::session::open::{RemoteCall, Session};
 use crate::session::owner::lock;
 use crate::session::turn::TurnHandle;
@@ -135,7 +135,7 @@ impl Session {
     }
 
     /// Chooses the place of a message, without waiting, so that calls are served in order.
-    pub(crate) fn place(&self, queued: &QueuedMessage) -> Result<Placement> {
+    pub(crate) fn place(&self, queued: &WaitingMessage) -> Result<Placement> {
         let mut core = self.core();
         self.check_accepts(&core, self.call_id().is_some())?;
         let destination = core.destination(queued)?;

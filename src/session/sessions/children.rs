@@ -17,7 +17,7 @@ use crate::permission::rules::stricter;
 use crate::session::events::follow::Follow;
 use crate::session::folds::spending::Spending;
 use crate::session::folds::work_view::WorkView;
-use crate::session::message::{IncomingMessage, QueuedMessage};
+use crate::session::message::{IncomingMessage, WaitingMessage};
 use crate::session::open::Session;
 use crate::session::sessions::{Lineage, Sessions};
 use crate::session::turn::agent::SessionSetup;
@@ -339,7 +339,7 @@ impl RunningChild {
         let parts = vec![Part::note(note), Part::text(result.trim_end())];
         let message = IncomingMessage { role: Role::System, ..IncomingMessage::user(MessageId::new(), parts) };
         let auto_run = end.status != ChildStatus::Cancelled;
-        let mut queued = QueuedMessage { message, delivery: Delivery::Steer, auto_run, by: Some(Actor::Task), seq: 0 };
+        let mut queued = WaitingMessage { message, delivery: Delivery::Steer, auto_run, by: Some(Actor::Task), seq: 0 };
         let placed = self.parent.place(&queued).or_else(|error| match error.kind {
             Kind::Overloaded => {
                 queued.auto_run = false;

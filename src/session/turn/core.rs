@@ -10,7 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Actor, Delivery};
 use crate::id::{MessageId, SessionId, TurnId};
 use crate::limits;
-use crate::session::message::{IncomingMessage, QueueChange, QueuedMessage};
+use crate::session::message::{IncomingMessage, QueueChange, WaitingMessage};
 
 /// The work of a session: the running turn, and the messages and prompts that wait for it.
 ///
@@ -32,7 +32,7 @@ pub struct SessionCore {
     /// answered with `cancelled`.
     waiting: Vec<Arrival<QueueEntry>>,
     /// Messages that a turn delivers; `None`: the turn that starts next.
-    taken: Vec<(Option<TurnId>, Arrival<QueuedMessage>)>,
+    taken: Vec<(Option<TurnId>, Arrival<WaitingMessage>)>,
     /// The number of the last arrival. Messages of earlier owners have the number 1.
     arrivals: u64,
     /// Messages that arrived up to this number start no turn, because the last turn did not
@@ -60,7 +60,7 @@ struct Arrival<T> {
 }
 
 enum QueueEntry {
-    Message(QueuedMessage),
+    Message(WaitingMessage),
     Prompt(QueuedPrompt),
 }
 
@@ -132,7 +132,7 @@ impl SessionCore {
     }
 
     /// Decides what becomes of a message that arrives now.
-    pub fn destination(&self, queued: &QueuedMessage) -> Result<MessageDestination> {
+    pub fn destination(&self, queued: &WaitingMessage) -> Result<MessageDestination> {
         if queued.message.role == Role::Custom || !queued.auto_run && self.running().is_none() {
             return Ok(MessageDestination::Conversation);
         }
@@ -148,7 +148,7 @@ impl SessionCore {
     }
 
     /// Adds a message to the waiting messages.
-    pub fn queue_message(&mut self, queued: QueuedMessage) {
+    pub fn queue_message(&mut self, queued: WaitingMessage) {
         let number = self.arrive();
         self.waiting.push(Arrival { number, what: QueueEntry::Message(queued) });
     }
@@ -202,7 +202,7 @@ impl SessionCore {
 
     /// Records that the turn's last event is committed. `queue` is the committed queue: messages in
     /// it that the turn has taken were not delivered, and wait again.
-    pub fn end_committed(&mut self, turn: &TurnId, queue: &[QueuedMessage]) {
+    pub fn end_committed(&mut self, turn: &TurnId, queue: &[WaitingMessage]) {
         self.release(turn);
         for (_, taken) in self.taken.extract_if(.., |(taken_by, _)| taken_by.as_ref() == Some(turn)).collect::<Vec<_>>() {
             if queue.iter().any(|queued| queued.has_id(&taken.what.message.id)) {
@@ -229,7 +229,7 @@ impl SessionCore {
     /// Replaces the messages by the committed queue, after the session was taken. The messages
     /// start no turn, and prompts continue to wait behind the messages that arrived before them.
     /// Returns false if the claimed turn delivers a message that is not in the committed queue.
-    pub fn rebuild(&mut self, queue: &[QueuedMessage]) -> bool {
+    pub fn rebuild(&mut self, queue: &[WaitingMessage]) -> bool {
         let taken = self.taken.iter().map(|(_, taken)| (taken.number, &taken.what));
         let numbers: Vec<(u64, MessageId)> =
             self.messages().chain(taken).map(|(number, queued)| (number, queued.message.id.clone())).collect();
@@ -297,7 +297,7 @@ impl SessionCore {
 
     /// Removes the waiting messages that start no turn and for which `append` returns true, which
     /// adds them to the conversation.
-    pub fn append_silent(&mut self, mut append: impl FnMut(&QueuedMessage) -> bool) {
+    pub fn append_silent(&mut self, mut append: impl FnMut(&WaitingMessage) -> bool) {
         self.waiting.retain(|waiting| match &waiting.what {
             QueueEntry::Message(queued) => queued.auto_run || !append(queued),
             QueueEntry::Prompt(_) => true,
@@ -306,7 +306,7 @@ impl SessionCore {
 
     /// Takes the waiting messages for which `takes` is true: the caller appends the events that
     /// deliver them.
-    pub fn take(&mut self, takes: impl Fn(u64, &QueuedMessage) -> bool) -> Vec<QueuedMessage> {
+    pub fn take(&mut self, takes: impl Fn(u64, &WaitingMessage) -> bool) -> Vec<WaitingMessage> {
         let takes = |waiting: &mut Arrival<QueueEntry>| matches!(&waiting.what, QueueEntry::Message(queued) if takes(waiting.number, queued));
         let turn = self.running().map(|turn| turn.id.clone());
         let mut messages = Vec::new();
@@ -320,14 +320,14 @@ impl SessionCore {
     }
 
     /// Returns the steering message that the running turn delivers next.
-    pub fn next_steering(&self) -> Option<&QueuedMessage> {
+    pub fn next_steering(&self) -> Option<&WaitingMessage> {
         self.messages().map(|(_, queued)| queued).find(|queued| queued.delivery == Delivery::Steer)
     }
 
     /// Takes the next steering message if it is still the one that the turn has `prepared`: the
     /// caller appends the event that delivers it in the same step.
-    pub fn take_prepared(&mut self, QueuedMessage { message: prepared, .. }: &QueuedMessage) -> bool {
-        let is_prepared = |next: &QueuedMessage| next.has_id(&prepared.id) && next.message.parts == prepared.parts;
+    pub fn take_prepared(&mut self, WaitingMessage { message: prepared, .. }: &WaitingMessage) -> bool {
+        let is_prepared = |next: &WaitingMessage| next.has_id(&prepared.id) && next.message.parts == prepared.parts;
         self.next_steering().is_some_and(is_prepared) && !self.take(|_, queued| queued.has_id(&prepared.id)).is_empty()
     }
 
@@ -339,7 +339,7 @@ impl SessionCore {
         }
     }
 
-    fn wait_again(&mut self, Arrival { number, what }: Arrival<QueuedMessage>) {
+    fn wait_again(&mut self, Arrival { number, what }: Arrival<WaitingMessage>) {
         let place = self.waiting.partition_point(|waiting| waiting.number <= number);
         self.waiting.insert(place, Arrival { number, what: QueueEntry::Message(what) });
     }
@@ -359,7 +359,7 @@ impl SessionCore {
         let Arrival { number: after, what } = self.waiting.remove(place);
         match what {
             QueueEntry::Message(queued) => {
-                let QueuedMessage { message, by, .. } = queued.clone();
+                let WaitingMessage { message, by, .. } = queued.clone();
                 self.taken.push((None, Arrival { number: after, what: queued }));
                 Next::Start(Box::new(NewTurn::new(message, by, after)), None)
             }
@@ -379,7 +379,7 @@ impl SessionCore {
         })
     }
 
-    fn messages(&self) -> impl Iterator<Item = (u64, &QueuedMessage)> {
+    fn messages(&self) -> impl Iterator<Item = (u64, &WaitingMessage)> {
         self.waiting.iter().filter_map(|waiting| match &waiting.what {
             QueueEntry::Message(queued) => Some((waiting.number, queued)),
             QueueEntry::Prompt(_) => None,

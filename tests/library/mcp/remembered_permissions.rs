@@ -2,7 +2,7 @@
 
 use nuncio::internal::config::{AccessKind, Policy, Rule};
 use nuncio::internal::options::Mode;
-use nuncio::internal::permission::rules::{PermissionRequest, Rules, decide};
+use nuncio::internal::permission::rules::{AccessRequest, Rules, decide};
 
 #[test]
 fn remembered_rule_without_a_definition_does_not_apply() {
@@ -20,8 +20,7 @@ fn remembered_rule_without_a_definition_does_not_apply() {
         (rule(None, Policy::Deny), Policy::Deny),
     ];
     for (rule, expected) in cases {
-        let request =
-            PermissionRequest { definition: Some("sha256:1"), ..PermissionRequest::new("mcp__docs__echo", AccessKind::Mcp) };
+        let request = AccessRequest { definition: Some("sha256:1"), ..AccessRequest::new("mcp__docs__echo", AccessKind::Mcp) };
         let rules = Rules { session: vec![rule.clone()], ..Rules::default() };
         assert_eq!(decide(&rules, Mode::Ask, Policy::Ask, &request).policy, expected, "{rule:?}");
         let settings = Rules { user: vec![Rule { pattern: None, ..rule.clone() }], ..Rules::default() };

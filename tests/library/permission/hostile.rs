@@ -12,7 +12,7 @@ mod programs;
 
 use nuncio::internal::config::{AccessKind, Policy, Rule};
 use nuncio::internal::options::Mode;
-use nuncio::internal::permission::rules::{PermissionRequest, Rules, decide};
+use nuncio::internal::permission::rules::{AccessRequest, Rules, decide};
 use nuncio::internal::permission::shell::CommandLine;
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn rules() -> Rules {
 /// The policy for a command line under these rules in this mode.
 pub fn judged(rules: &Rules, mode: Mode, environment: &str, line: &str) -> Policy {
     let line = Some(CommandLine::parse(environment, line));
-    let subject = PermissionRequest { line, ..PermissionRequest::new("bash", AccessKind::Exec) };
+    let subject = AccessRequest { line, ..AccessRequest::new("bash", AccessKind::Exec) };
     decide(rules, mode, Policy::Ask, &subject).policy
 }
 

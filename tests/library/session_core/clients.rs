@@ -4,7 +4,7 @@ use nuncio::content::{Part, Role};
 use nuncio::event::{Actor, Delivery, MessageExtra};
 use nuncio::id::MessageId;
 use nuncio::internal::error::Kind as ErrorKind;
-use nuncio::internal::session::message::{IncomingMessage, QueueChange, QueuedMessage};
+use nuncio::internal::session::message::{IncomingMessage, QueueChange, WaitingMessage};
 use nuncio::internal::session::turn::new_turn::{MessageDestination, NewTurn, PromptRequest, QueuedPrompt};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -57,7 +57,7 @@ impl History {
         let role = if self.random.below(8) == 0 { Role::Custom } else { Role::User };
         let auto_run = role != Role::Custom && self.random.below(3) > 0;
         let delivery = [Delivery::Queue, Delivery::Steer][self.random.below(2) as usize];
-        let queued = QueuedMessage { message: message(role), delivery, auto_run, by: None, seq: 0 };
+        let queued = WaitingMessage { message: message(role), delivery, auto_run, by: None, seq: 0 };
         let id = queued.message.id.clone();
         let is_idle = self.running.is_none() && self.model.next().is_none();
         match self.core.destination(&queued).expect("fewer than 64 messages") {

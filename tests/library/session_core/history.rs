@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use nuncio::id::{MessageId, SessionId, TurnId};
 use nuncio::internal::error::{Error, Kind as ErrorKind, Result};
-use nuncio::internal::session::message::QueuedMessage;
+use nuncio::internal::session::message::WaitingMessage;
 use nuncio::internal::session::turn::core::SessionCore;
 use nuncio::internal::session::turn::new_turn::{NewTurn, Next};
 use nuncio::internal::session::turn::{TurnHandle, TurnProgress};
@@ -71,12 +71,12 @@ pub struct History {
     /// Events that are not committed.
     pub pending: VecDeque<Entry>,
     /// The committed queue.
-    pub queue: Vec<QueuedMessage>,
+    pub queue: Vec<WaitingMessage>,
     /// Appends fail.
     pub lost: bool,
     pub running: Option<RunningTurn>,
     /// The steering message that the running turn prepares.
-    pub prepared: Option<QueuedMessage>,
+    pub prepared: Option<WaitingMessage>,
     /// Turns whose end is in the log's queue.
     pub ending: Vec<TurnId>,
     /// Turns whose end is committed (true) or lost, before their tasks notice it.

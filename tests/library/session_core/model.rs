@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use nuncio::event::Delivery;
 use nuncio::id::{MessageId, TurnId};
-use nuncio::internal::session::message::QueuedMessage;
+use nuncio::internal::session::message::WaitingMessage;
 
 /// A kind of waiting work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Model {
 /// An event in the log.
 #[derive(Clone, Debug)]
 pub enum Entry {
-    Queued(Box<QueuedMessage>),
+    Queued(Box<WaitingMessage>),
     Edited(MessageId, Delivery),
     Removed(MessageId),
     Completed(MessageId),
@@ -85,7 +85,7 @@ impl Model {
     }
 
     /// Returns the messages of the queue to their places, if they do not wait.
-    pub fn wait_again(&mut self, queue: &[QueuedMessage]) {
+    pub fn wait_again(&mut self, queue: &[WaitingMessage]) {
         for queued in queue {
             let id = &queued.message.id;
             if self.waiting.iter().all(|(waiting, _)| waiting != id) {
@@ -117,7 +117,7 @@ impl Model {
     }
 
     /// Checks an event that is committed against those before it; `queue` is the queue before it.
-    pub fn committed(&mut self, entry: &Entry, queue: &[QueuedMessage]) {
+    pub fn committed(&mut self, entry: &Entry, queue: &[WaitingMessage]) {
         let queued = |id: &MessageId| queue.iter().any(|queued| queued.message.id == *id);
         match entry {
             Entry::Queued(message) => assert!(!queued(&message.message.id), "queued twice"),
