@@ -12,9 +12,11 @@ mod json;
 mod message;
 mod notice;
 mod permission;
+mod step;
 mod table;
 mod timestamp;
 mod tool;
+mod turn;
 mod unknown;
 
 use schemars::JsonSchema;
@@ -31,14 +33,16 @@ pub use change::SessionChange;
 pub use child::{ChildEnd, ChildLabel, ChildStatus, SessionParent};
 pub use compaction::{CompactionOutcome, CompactionReason, PrunedOutput};
 pub use hook::{ChangedCall, HookEvent, HookOutcome};
-pub use message::{Delivery, MessageExtra, ReplacedMessage};
-pub use notice::Severity;
+pub use message::{Delivery, MessageExtra, QueuedMessage, ReplacedMessage};
 pub(crate) use notice::{HOOK_FAILED, REPOSITORY};
-pub use permission::{CancelCause, PermissionOutcome};
+pub use notice::{Notice, Severity};
+pub use permission::{CancelCause, PermissionDecision, PermissionOutcome, PermissionRequest};
+pub use step::{StepEnd, StepStart, UsageUpdate};
 pub use table::TYPES;
 pub(crate) use table::{MESSAGE_COMPLETED, MESSAGE_QUEUED, MESSAGES_REPLACED, ignored, subject};
 pub(crate) use timestamp::{date, timestamp};
-pub use tool::ToolChange;
+pub use tool::{ToolChange, ToolEnd, ToolStart, ToolUpdate};
+pub use turn::TurnFailure;
 pub use unknown::UnknownEvent;
 
 /// An event of a session. Facts are kept; a `message.delta` may be removed after its
@@ -87,19 +91,19 @@ impl Body {
 
     /// Returns whether the event only has context for the model, which clients do not show.
     pub(crate) fn is_context(&self) -> bool {
-        matches!(self, Body::Notice { code: Some(code), .. } if code == REPOSITORY)
+        matches!(self, Body::Notice(Notice { code: Some(code), .. }) if code == REPOSITORY)
     }
 
     /// Returns the note of a notice with the text that it quotes, for models that receive neither
     /// from the log.
     pub(crate) fn note_text(&self) -> Option<String> {
-        let Body::Notice { note: Some(note), quoted, .. } = self else { return None };
+        let Body::Notice(Notice { note: Some(note), quoted, .. }) = self else { return None };
         Some(quoted.as_ref().map_or_else(|| format!("[{note}]"), |quoted| format!("[{note}]\n{quoted}")))
     }
 
     /// Creates a notice with a description.
     pub(crate) fn notice(severity: Severity, title: impl Into<String>, description: impl Into<String>) -> Body {
-        Body::Notice {
+        Body::Notice(Notice {
             severity,
             title: title.into(),
             description: Some(description.into()),
@@ -107,6 +111,6 @@ impl Body {
             note: None,
             quoted: None,
             details: None,
-        }
+        })
     }
 }

@@ -11,10 +11,13 @@ use std::time::Duration;
 use crate::content::{
     Cost, PLAN, Part, PermissionOption, PermissionOptionKind, REVIEW, Role, ToolContent, ToolKind, ToolStatus, Usage, plain_text,
 };
-use crate::event::{Actor, Body, Event, PermissionOutcome, Severity, ignored};
+use crate::event::{
+    Actor, Body, Event, Notice, PermissionDecision, PermissionOutcome, PermissionRequest, QueuedMessage, Severity, StepEnd,
+    StepStart, ToolEnd, ToolStart, ToolUpdate, TurnFailure, UsageUpdate, ignored,
+};
 use crate::id::{MessageId, PermissionId, ToolCallId};
 
-pub use block::{Denial, PermissionQuestion, ToolEnd, ToolOutcome, TranscriptBlock, TurnEndReason};
+pub use block::{Denial, PermissionQuestion, ToolEndBlock, ToolOutcome, TranscriptBlock, TurnEndReason};
 
 /// The state that is folded from events. Events must be added in order, starting at any point of
 /// the log. The text of a message appears once, even if it arrives both in deltas and as a whole.
@@ -59,15 +62,17 @@ impl Transcript {
             Body::ToolInput { name, bytes, path } => {
                 Some(TranscriptBlock::ToolInput { name, bytes: *bytes, path: path.as_deref() })
             }
-            Body::ToolStarted { tool_call_id, name, title, kind, locations, .. } => {
+            Body::ToolStarted(ToolStart { tool_call_id, name, title, kind, locations, .. }) => {
                 self.paths.insert(tool_call_id.clone(), locations.iter().map(|location| location.path.clone()).collect());
                 self.tool_started(tool_call_id, name, title, *kind)
             }
-            Body::ToolCompleted { tool_call_id, status, content, details, .. } => {
+            Body::ToolCompleted(ToolEnd { tool_call_id, status, content, details, .. }) => {
                 let code = details.as_ref().and_then(|details| details["exitCode"].as_i64());
                 Some(self.tool_completed(tool_call_id, *status, code, content))
             }
-            Body::PermissionRequested { permission_id, tool_call_id, tool, content, options, review, .. } => {
+            Body::PermissionRequested(PermissionRequest {
+                permission_id, tool_call_id, tool, content, options, review, ..
+            }) => {
                 let is_done = tool.as_ref().is_some_and(|tool| tool.name == REVIEW);
                 let has_parts = review.is_some() && !is_done;
                 self.asked(permission_id, tool_call_id, content, options, has_parts);
@@ -79,10 +84,10 @@ impl Transcript {
             body @ Body::PermissionResolved { .. } => self.decided(body),
             Body::PlanUpdated { entries } => Some(TranscriptBlock::Plan(entries)),
             body if body.is_context() => None,
-            Body::Notice { severity, title, description, .. } => {
+            Body::Notice(Notice { severity, title, description, .. }) => {
                 Some(TranscriptBlock::Notice { severity: *severity, title, description: description.as_deref() })
             }
-            Body::ToolUpdated { tool_call_id: id, content, change, .. } => {
+            Body::ToolUpdated(ToolUpdate { tool_call_id: id, content, change, .. }) => {
                 self.tool_updated(id, change.title.as_deref(), content.as_deref())
             }
             Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => {
@@ -99,7 +104,7 @@ impl Transcript {
     /// Adds an event about the work of the session besides its messages and calls.
     fn work<'a>(&mut self, body: &'a Body, at_ms: u64) -> Option<TranscriptBlock<'a>> {
         match body {
-            Body::UsageUpdated { usage, cost, context_tokens, context_window, .. } => {
+            Body::UsageUpdated(UsageUpdate { usage, cost, context_tokens, context_window, .. }) => {
                 self.add(Some(*usage), *cost);
                 let (context_tokens, context_window) = (*context_tokens, *context_window);
                 Some(TranscriptBlock::Usage { turn: self.usage.unwrap_or_default(), context_tokens, context_window })
@@ -112,8 +117,8 @@ impl Transcript {
             | Body::TurnFailed { .. }
             | Body::TurnCancelled { .. }
             | Body::TurnInterrupted {}) => Some(self.turn_end(turn_end_reason(body), at_ms)),
-            Body::StepStarted { model, .. } => Some(TranscriptBlock::Request { model }),
-            Body::StepCompleted { retry_at_ms, .. } => retry_at_ms.map(|at_ms| TranscriptBlock::Retry { at_ms }),
+            Body::StepStarted(StepStart { model, .. }) => Some(TranscriptBlock::Request { model }),
+            Body::StepCompleted(StepEnd { retry_at_ms, .. }) => retry_at_ms.map(|at_ms| TranscriptBlock::Retry { at_ms }),
             Body::CompactionStarted { context_tokens, .. } => {
                 self.compacted_from = Some(*context_tokens);
                 Some(TranscriptBlock::CompactionStart)
@@ -128,7 +133,9 @@ impl Transcript {
                 Some(TranscriptBlock::SubagentEnd(child, end))
             }
             Body::VerifyCompleted { round, passed, .. } => Some(TranscriptBlock::Checks { round: *round, passed: *passed }),
-            Body::MessageQueued { message_id: id, parts, .. } => Some(TranscriptBlock::Queued { id, text: plain_text(parts) }),
+            Body::MessageQueued(QueuedMessage { message_id: id, parts, .. }) => {
+                Some(TranscriptBlock::Queued { id, text: plain_text(parts) })
+            }
             Body::MessageEdited { message_id: id, parts, .. } => {
                 parts.as_deref().map(|parts| TranscriptBlock::QueuedText { id, text: plain_text(parts) })
             }
@@ -167,7 +174,10 @@ impl Transcript {
 
     /// Handles the decision on a call: an answer, or the result of a rule or the mode.
     fn decided<'a>(&mut self, body: &'a Body) -> Option<TranscriptBlock<'a>> {
-        let Body::PermissionResolved { permission_id, tool_call_id, tool, outcome, by, reason, .. } = body else { return None };
+        let Body::PermissionResolved(PermissionDecision { permission_id, tool_call_id, tool, outcome, by, reason, .. }) = body
+        else {
+            return None;
+        };
         let choice = permission_id.as_ref().and_then(|id| self.lasting_choice(id, *outcome));
         let title = tool.as_ref().map(|tool| &tool.title).or_else(|| self.titles.get(tool_call_id)).cloned();
         let title = title.unwrap_or_default();
@@ -264,7 +274,7 @@ impl Transcript {
             _ => is_denied,
         };
         let proposed = if has_all || !is_completed { Vec::new() } else { proposed };
-        TranscriptBlock::ToolEnd(ToolEnd { id, title, outcome, content, proposed, already_shown })
+        TranscriptBlock::ToolEnd(ToolEndBlock { id, title, outcome, content, proposed, already_shown })
     }
 
     /// Updates the title of a call. Returns its content so far if that changed, unless other blocks
@@ -302,7 +312,7 @@ impl Transcript {
 fn turn_end_reason(body: &Body) -> TurnEndReason<'_> {
     match body {
         Body::TurnCompleted { stop_reason } => TurnEndReason::Stopped(*stop_reason),
-        Body::TurnFailed { message, hint, .. } => TurnEndReason::Failed { message, hint: hint.as_deref() },
+        Body::TurnFailed(TurnFailure { message, hint, .. }) => TurnEndReason::Failed { message, hint: hint.as_deref() },
         Body::TurnCancelled { cause: Some(_) } => TurnEndReason::Unanswered,
         Body::TurnCancelled { cause: None } => TurnEndReason::Cancelled,
         _ => TurnEndReason::Interrupted,

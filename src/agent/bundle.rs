@@ -12,7 +12,7 @@ use crate::content::plain_text;
 use crate::context::bundle::{self, RepositoryFacts};
 use crate::context::manifests::{MANIFESTS, entry_points};
 use crate::error::Result;
-use crate::event::{Body, REPOSITORY, Severity};
+use crate::event::{Body, Notice, REPOSITORY, Severity};
 use crate::limits;
 use crate::options::Mode;
 use crate::permission::hidden::Hidden;
@@ -45,7 +45,7 @@ pub(in crate::agent) async fn add(turn: &Turn, environment: &Arc<SessionEnvironm
     let details = state.filter(|state| state.to_string().len() <= STATE_BYTES_MAX).map(Box::new);
     let (title, description) = ("A description of the repository was added to the request".into(), None);
     let (code, note) = (Some(REPOSITORY.into()), Some(note));
-    turn.commit(Body::Notice { severity: Severity::Info, title, description, code, note, quoted: None, details }).await?;
+    turn.commit(Body::Notice(Notice { severity: Severity::Info, title, description, code, note, quoted: None, details })).await?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::event::{Body, Severity};
+use crate::event::{Body, Notice, Severity};
 use crate::runtime::calls::execute::EndedCall;
 
 /// Number of repetitions of tool calls with the same results after which the model receives a note.
@@ -151,7 +151,7 @@ fn calls_notice(names: &str, times: usize, continues: bool) -> Body {
 
 fn notice(code: &str, title: &str, description: String, note: Option<String>) -> Body {
     let (code, description) = (Some(code.into()), Some(description));
-    Body::Notice { severity: Severity::Warning, title: title.into(), description, code, note, quoted: None, details: None }
+    Body::Notice(Notice { severity: Severity::Warning, title: title.into(), description, code, note, quoted: None, details: None })
 }
 
 /// A text that ends in repetitions.

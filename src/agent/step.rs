@@ -12,7 +12,7 @@ use crate::config::Price;
 use crate::content::{BudgetLimit, Cost, Part, Role, StepOutcome, StopReason, Usage};
 use crate::context::request_record::{RequestMessages, request_messages};
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, Severity};
+use crate::event::{Body, Notice, Severity, StepEnd, StepStart, UsageUpdate};
 use crate::model::{Chunk, Message, Model, Request, RequestForm};
 use crate::runtime::services::model_error;
 use crate::session::Turn;
@@ -185,7 +185,7 @@ impl<'a> Steps<'a> {
         let digest = log.requests.add(request, form.clone(), &messages).await;
         self.sent = Some(SentRequest { request: request.clone(), form, messages });
         let (step, model) = (self.number, self.model.id().into());
-        self.turn.emit(Body::StepStarted { step, model, request: Some(digest) }).await;
+        self.turn.emit(Body::StepStarted(StepStart { step, model, request: Some(digest) })).await;
     }
 
     /// Records the end of a request. `error` is the reason for a failure or a retry.
@@ -196,7 +196,7 @@ impl<'a> Steps<'a> {
     async fn complete(&mut self, outcome: StepOutcome, error: Option<String>, retry_at_ms: Option<u64>) {
         let (step, model, usage, cost) = (self.number, self.model.id().into(), self.usage.take(), self.cost.take());
         let request = self.record_changed_form().await;
-        self.turn.emit(Body::StepCompleted { step, model, outcome, usage, cost, error, retry_at_ms, request }).await;
+        self.turn.emit(Body::StepCompleted(StepEnd { step, model, outcome, usage, cost, error, retry_at_ms, request })).await;
     }
 
     /// Records the request again if it was sent in another form than its step began with.
@@ -293,7 +293,7 @@ impl<'a> Steps<'a> {
         self.cost = Cost::sum(self.cost, cost);
         let (model, context_window) = (self.model.id().into(), self.model.context_window());
         let context_tokens = usage.input_tokens + usage.output_tokens;
-        self.turn.emit(Body::UsageUpdated { model, usage, cost, context_tokens, context_window }).await;
+        self.turn.emit(Body::UsageUpdated(UsageUpdate { model, usage, cost, context_tokens, context_window })).await;
     }
 }
 
@@ -305,7 +305,15 @@ pub(in crate::agent) fn empty_twice(model: &str) -> Error {
 
 /// Returns a notice of a model.
 fn notice(title: String, description: String, code: Option<String>) -> Body {
-    Body::Notice { severity: Severity::Info, title, description: Some(description), code, note: None, quoted: None, details: None }
+    Body::Notice(Notice {
+        severity: Severity::Info,
+        title,
+        description: Some(description),
+        code,
+        note: None,
+        quoted: None,
+        details: None,
+    })
 }
 
 /// Adds a note to the last message of the user, or after the last message.

@@ -26,7 +26,7 @@ use super::terminal::status_line::StatusLine;
 use crate::api::Prompt;
 use crate::content::BudgetLimits;
 use crate::error::Result;
-use crate::event::{Actor, Body, Event};
+use crate::event::{Actor, Body, Event, PermissionDecision};
 use crate::id::{Seq, SessionId};
 use crate::local::{LocalClient, LocalEvents};
 use crate::protocol::acp;
@@ -241,7 +241,7 @@ impl PromptRunner {
 
     /// Shows an event, or defers it while a question is open at the terminal.
     async fn event(&mut self, event: Arc<Event>) -> Result<()> {
-        if let Body::PermissionResolved { permission_id, outcome, by, .. } = &event.body {
+        if let Body::PermissionResolved(PermissionDecision { permission_id, outcome, by, .. }) = &event.body {
             let is_unasked = *by == Actor::Unasked;
             self.denied |= !outcome.allows() && !is_unasked;
             self.unasked |= is_unasked;
@@ -286,7 +286,7 @@ impl PromptRunner {
                 print_rendered(rendered)?;
             }
             if let TranscriptBlock::Question(question) = block {
-                let resolved = |event: &Event| matches!(&event.body, Body::PermissionResolved { permission_id: Some(of), .. } if of == question.id);
+                let resolved = |event: &Event| matches!(&event.body, Body::PermissionResolved(PermissionDecision { permission_id: Some(of), .. }) if of == question.id);
                 if self.deferred.iter().any(|event| resolved(event)) {
                     // The line of another call, or a question, precedes the end of this one.
                     self.output.renderer.name_next_call();

@@ -18,7 +18,7 @@ use crate::app::on_signal;
 use crate::config::{Policy, Rule};
 use crate::content::{PermissionOptionKind, ToolLabel, plain_text};
 use crate::error::{Error, Result};
-use crate::event::{Actor, Body, PermissionOutcome};
+use crate::event::{Actor, Body, Notice, PermissionOutcome};
 use crate::id::{PermissionId, ToolCallId};
 use crate::json;
 use crate::limits;
@@ -67,7 +67,7 @@ pub(crate) async fn run(app: Arc<App>, options: ToolOptions, colours: Colours) -
 
 /// Prints a notice, for example about an MCP server that cannot be used.
 fn report_notice(notice: &Body) {
-    if let Body::Notice { title, description, .. } = notice {
+    if let Body::Notice(Notice { title, description, .. }) = notice {
         print_stderr(format!("nuncio: {}\n", output_line(&format!("{title}: {}", description.as_deref().unwrap_or_default()))));
     }
 }

@@ -20,7 +20,10 @@ use super::size::message_bytes;
 use super::usage_mark::UsageMark;
 use super::{commands, environment, summary, system_prompt};
 use crate::content::{Part, Role, StopReason};
-use crate::event::{Body, CompactionOutcome, Event, MessageExtra, ReplacedMessage, ignored};
+use crate::event::{
+    Body, CompactionOutcome, Event, MessageExtra, Notice, ReplacedMessage, StepEnd, ToolEnd, ToolStart, TurnFailure, UsageUpdate,
+    ignored,
+};
 use crate::id::{Seq, ToolCallId, TurnId};
 use crate::model::{Block, Cause, Message};
 use crate::options::Mode;
@@ -77,10 +80,10 @@ impl History {
                 Role::Assistant => self.add(Block::Text { text: text_of(parts), state: provider_state.clone() }),
                 Role::Thought => self.add(Block::Thinking { text: text_of(parts), state: provider_state.clone() }),
             },
-            Body::ToolStarted { tool_call_id, automatic: true, .. } => {
+            Body::ToolStarted(ToolStart { tool_call_id, automatic: true, .. }) => {
                 self.started.insert(tool_call_id.clone(), event.seq);
             }
-            Body::ToolStarted { tool_call_id, name, input, input_text, provider_state, .. } => {
+            Body::ToolStarted(ToolStart { tool_call_id, name, input, input_text, provider_state, .. }) => {
                 self.add(Block::ToolCall {
                     id: tool_call_id.clone(),
                     name: name.clone(),
@@ -90,10 +93,12 @@ impl History {
                 });
                 self.started.insert(tool_call_id.clone(), event.seq);
             }
-            Body::ToolCompleted { tool_call_id, status, output, .. } => {
+            Body::ToolCompleted(ToolEnd { tool_call_id, status, output, .. }) => {
                 self.answer.finish(tool_call_id, *status, output.iter().map(|part| self.tag.part(part)).collect());
             }
-            body @ Body::Notice { note: Some(note), quoted, .. } => self.add_note(note, quoted.as_deref(), body.is_context()),
+            body @ Body::Notice(Notice { note: Some(note), quoted, .. }) => {
+                self.add_note(note, quoted.as_deref(), body.is_context())
+            }
             Body::ContextPruned { outputs, .. } => self.all.prune(outputs, &self.tag),
             Body::CompactionStarted { .. } => self.usage.compacting = true,
             Body::CompactionCompleted { outcome, summary, .. } => {
@@ -102,13 +107,13 @@ impl History {
                 }
                 self.usage.compacting = false;
             }
-            Body::UsageUpdated { context_tokens, .. } => self.usage.set_reported(*context_tokens),
-            Body::StepCompleted { outcome, .. } => self.usage.end_step(*outcome, self.bytes()),
+            Body::UsageUpdated(UsageUpdate { context_tokens, .. }) => self.usage.set_reported(*context_tokens),
+            Body::StepCompleted(StepEnd { outcome, .. }) => self.usage.end_step(*outcome, self.bytes()),
             Body::MessagesReplaced { messages } => self.replace(messages),
             Body::TurnCompleted { stop_reason: StopReason::Refusal } => self.end_turn(Some(REFUSED_CUT), Some(REFUSED)),
             Body::TurnCompleted { stop_reason: StopReason::MaxTokens } => self.end_turn(Some(LIMIT_CUT), Some(LIMIT)),
             Body::TurnCompleted { .. } => self.end_turn(None, None),
-            Body::TurnFailed { info, .. } => self.turn_failed(info.as_ref()),
+            Body::TurnFailed(TurnFailure { info, .. }) => self.turn_failed(info.as_ref()),
             Body::TurnCancelled { cause } => self.end_turn(Some(cancelled_cut(*cause)), Some(cancelled(*cause))),
             Body::TurnInterrupted {} => self.end_turn(Some(INTERRUPTED_CUT), Some(INTERRUPTED)),
             Body::SessionCreated { mode, note_key, .. } => {
@@ -123,7 +128,7 @@ impl History {
             | Body::StepStarted { .. }
             | Body::ToolInput { .. }
             | Body::ToolUpdated { .. }
-            | Body::Notice { note: None, .. }
+            | Body::Notice(Notice { note: None, .. })
             | Body::RequestRepaired { .. }
             | Body::Unknown(_)
             | ignored!(Queue | Permission | Verify | Plan | Child | Agent | Hook | Budget) => {}

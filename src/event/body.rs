@@ -13,15 +13,14 @@ use super::change::SessionChange;
 use super::child::{ChildEnd, ChildLabel, SessionParent};
 use super::compaction::{CompactionOutcome, CompactionReason, PrunedOutput};
 use super::hook::{ChangedCall, HookEvent, HookOutcome};
-use super::message::{Delivery, MessageExtra, ReplacedMessage};
-use super::notice::Severity;
-use super::permission::{CancelCause, PermissionOutcome};
-use super::tool::ToolChange;
+use super::message::{Delivery, MessageExtra, QueuedMessage, ReplacedMessage};
+use super::notice::Notice;
+use super::permission::{CancelCause, PermissionDecision, PermissionRequest};
+use super::step::{StepEnd, StepStart, UsageUpdate};
+use super::tool::{ToolEnd, ToolStart, ToolUpdate};
+use super::turn::TurnFailure;
 use super::unknown::UnknownEvent;
-use crate::content::{
-    BudgetLimits, CheckResult, Cost, Location, Part, PermissionOption, PlanEntry, ProviderState, ReviewOffer, Role, StepOutcome,
-    StopReason, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage,
-};
+use crate::content::{BudgetLimits, CheckResult, Part, PlanEntry, ProviderState, Role, StopReason};
 use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
 use crate::options::{Mode, OptionValue};
 
@@ -104,21 +103,8 @@ pub enum Body {
     },
     /// The turn ended with an error.
     #[serde(rename = "turn.failed")]
-    #[non_exhaustive]
-    TurnFailed {
-        /// A code of the error table.
-        code: String,
-        /// The failed operation and the reason.
-        message: String,
-        /// A remedy for users.
-        hint: Option<String>,
-        /// Facts for programs, as `info` of the error. For a failed model request, `info.cause` is
-        /// `context_overflow` (with `requestTokens` and `contextWindow` if the provider reported
-        /// them), `rate_limit`, `quota`, `authentication`, `unknown_model`, `overloaded`,
-        /// `content_filter`, `bad_request`, `invalid_answer` or `other`. Later requests leave out a
-        /// turn that ended with `context_overflow`.
-        info: Option<Value>,
-    },
+    #[schemars(with = "TurnFailure")]
+    TurnFailed(TurnFailure),
     /// A client cancelled the turn, or it ended for the cause.
     #[serde(rename = "turn.cancelled")]
     #[non_exhaustive]
@@ -132,39 +118,11 @@ pub enum Body {
     TurnInterrupted {},
     /// A model request starts.
     #[serde(rename = "step.started")]
-    #[non_exhaustive]
-    StepStarted {
-        /// Number in the turn, from 1; a request that is sent again has a number of its own.
-        step: u32,
-        /// `PROVIDER/NAME`.
-        model: String,
-        /// The digest of what the log does not have of the request, such as the system prompt and
-        /// the tools, which nuncio keeps with the session. Missing in logs of earlier versions.
-        request: Option<String>,
-    },
+    StepStarted(StepStart),
     /// The model request ended. The messages and tool calls of its answer precede this event; the
     /// tool calls run after it.
     #[serde(rename = "step.completed")]
-    #[non_exhaustive]
-    StepCompleted {
-        /// The number in `step.started`.
-        step: u32,
-        /// `PROVIDER/NAME`.
-        model: String,
-        /// How the request ended.
-        outcome: StepOutcome,
-        /// Missing if the provider reported none.
-        usage: Option<Usage>,
-        /// US dollars; missing without `usage`, or if the model's price is unknown.
-        cost: Option<Cost>,
-        /// Why the request failed or is sent again.
-        error: Option<String>,
-        /// When the request is sent again, in milliseconds since the Unix epoch.
-        retry_at_ms: Option<u64>,
-        /// As in `step.started`, if the request was sent in another form, such as without a part
-        /// that the provider refused.
-        request: Option<String>,
-    },
+    StepCompleted(StepEnd),
     /// A piece of a message.
     #[serde(rename = "message.delta")]
     #[non_exhaustive]
@@ -207,21 +165,7 @@ pub enum Body {
     },
     /// A message that waits while a turn runs; `message.completed` follows when it is delivered.
     #[serde(rename = "message.queued")]
-    #[non_exhaustive]
-    MessageQueued {
-        /// The id that its `message.completed` will have.
-        message_id: MessageId,
-        /// The author of the message.
-        role: Role,
-        /// The content.
-        parts: Vec<Part>,
-        /// When the message is delivered.
-        delivery: Delivery,
-        /// If false, the message does not start a turn; it waits for the next one.
-        auto_run: bool,
-        /// The client that sent it.
-        by: Option<Actor>,
-    },
+    MessageQueued(QueuedMessage),
     /// A queued message changed.
     #[serde(rename = "message.edited")]
     #[non_exhaustive]
@@ -246,32 +190,7 @@ pub enum Body {
     },
     /// The model requested a tool call; it is pending.
     #[serde(rename = "tool.started")]
-    #[non_exhaustive]
-    ToolStarted {
-        /// Unique in the session.
-        tool_call_id: ToolCallId,
-        /// The name of the tool, as the model wrote it.
-        name: String,
-        /// One line for users.
-        title: String,
-        /// From which clients choose an icon.
-        kind: ToolKind,
-        /// The kind of resources that the call accesses. Events of older versions lack it.
-        category: Option<ToolCategory>,
-        /// The arguments.
-        input: Value,
-        /// The input as the model wrote it, if the serialization of `input` differs, for example in
-        /// its white space.
-        input_text: Option<String>,
-        /// Files that the call works on.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        locations: Vec<Location>,
-        /// Data that the provider requires back.
-        provider_state: Option<ProviderState>,
-        /// nuncio made the call, not the model, whose messages do not contain it.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        automatic: bool,
-    },
+    ToolStarted(ToolStart),
     /// The model writes the arguments of a call. Short arguments have no such event.
     #[serde(rename = "tool.input")]
     #[non_exhaustive]
@@ -285,65 +204,14 @@ pub enum Body {
     },
     /// Changed fields of a tool call; the others are missing.
     #[serde(rename = "tool.updated")]
-    #[non_exhaustive]
-    ToolUpdated {
-        /// The call.
-        tool_call_id: ToolCallId,
-        /// The new status.
-        status: Option<ToolStatus>,
-        /// Replaces the content shown so far.
-        content: Option<Vec<ToolContent>>,
-        /// Further changed fields.
-        #[serde(flatten)]
-        change: ToolChange,
-    },
+    ToolUpdated(ToolUpdate),
     /// The tool call ended.
     #[serde(rename = "tool.completed")]
-    #[non_exhaustive]
-    ToolCompleted {
-        /// The call.
-        tool_call_id: ToolCallId,
-        /// As in `tool.started`, here and in the `permission` events. Events of older versions lack
-        /// it.
-        #[serde(flatten)]
-        tool: Option<ToolLabel>,
-        /// `completed` or `failed`.
-        status: ToolStatus,
-        /// Sent to the model.
-        output: Vec<Part>,
-        /// Shown to users.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        content: Vec<ToolContent>,
-        /// Files that the call has read or written.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        locations: Vec<Location>,
-        /// The tool's typed result.
-        details: Option<Value>,
-        /// `unknown`: the process that ran the call died, so the call may have had an effect.
-        effect: Option<String>,
-    },
+    ToolCompleted(ToolEnd),
     /// A tool call needs permission. The first answer counts. A request with the name `budget`
     /// belongs to no tool call: it asks for permission to exceed a budget that is used up.
     #[serde(rename = "permission.requested")]
-    #[non_exhaustive]
-    PermissionRequested {
-        /// Identifies the request in the answer.
-        permission_id: PermissionId,
-        /// The call.
-        tool_call_id: ToolCallId,
-        /// As in `tool.started`.
-        #[serde(flatten)]
-        tool: Option<ToolLabel>,
-        /// The change or command to approve.
-        content: Vec<ToolContent>,
-        /// The possible answers.
-        options: Vec<PermissionOption>,
-        /// Milliseconds since the Unix epoch. The request is denied at this time. Missing while the
-        /// request waits for a person.
-        deadline_ms: Option<u64>,
-        /// For a review of changes: the files and hunks that the answer may decide about.
-        review: Option<ReviewOffer>,
-    },
+    PermissionRequested(PermissionRequest),
     /// The deadline of a permission request began, or ended because a person's client was attached.
     #[serde(rename = "permission.updated")]
     #[non_exhaustive]
@@ -356,25 +224,7 @@ pub enum Body {
     /// The decision on a tool call: the answer to a permission request, or the result of a rule or
     /// the mode.
     #[serde(rename = "permission.resolved")]
-    #[non_exhaustive]
-    PermissionResolved {
-        /// The request; missing if there was none.
-        permission_id: Option<PermissionId>,
-        /// The call.
-        tool_call_id: ToolCallId,
-        /// As in `tool.started`.
-        #[serde(flatten)]
-        tool: Option<ToolLabel>,
-        /// The decision.
-        outcome: PermissionOutcome,
-        /// The reason that the decision gives.
-        reason: Option<String>,
-        /// A principal, `rule`, `mode`, `deadline`, `disconnect`, `unasked` for a git command that
-        /// no message asks for, or the setting `verify.auto`.
-        by: Actor,
-        /// The rule that decided, or the session rule that an "always" answer created.
-        rule: Option<Value>,
-    },
+    PermissionResolved(PermissionDecision),
     /// nuncio runs the project's checks, because the turn changed files (`verify.auto`).
     #[serde(rename = "verify.started")]
     #[non_exhaustive]
@@ -411,20 +261,7 @@ pub enum Body {
     },
     /// Usage of one model request.
     #[serde(rename = "usage.updated")]
-    #[non_exhaustive]
-    UsageUpdated {
-        /// `PROVIDER/NAME`.
-        model: String,
-        /// The tokens of the request.
-        #[serde(flatten)]
-        usage: Usage,
-        /// US dollars; missing if the model's price is unknown.
-        cost: Option<Cost>,
-        /// Tokens of the context window that are in use.
-        context_tokens: u64,
-        /// Size of the model's context window in tokens.
-        context_window: u64,
-    },
+    UsageUpdated(UsageUpdate),
     /// Later requests contain a short text instead of these tool outputs.
     #[serde(rename = "context.pruned")]
     #[non_exhaustive]
@@ -559,29 +396,7 @@ pub enum Body {
     },
     /// A message of nuncio to the user.
     #[serde(rename = "notice")]
-    #[non_exhaustive]
-    Notice {
-        /// How serious the notice is.
-        severity: Severity,
-        /// One line.
-        title: String,
-        /// The text below the title.
-        description: Option<String>,
-        /// The subject of some notices: `repeated_calls`, `repeated_text`, `hook_message`,
-        /// `hook_failed`, `verify`, `review`, `image_replaced`, `tool_left_out`, `request_repaired`
-        /// (a provider refused a part of the conversation, a tool or a field, and later requests
-        /// are sent without it), `claims` (an answer names checks that did not pass) and
-        /// `repository` (context for the model, which clients do not show).
-        code: Option<String>,
-        /// Text about it for the model, which later requests contain.
-        note: Option<String>,
-        /// A text that the note is about, for example the output of a command. It follows the note
-        /// in later requests.
-        quoted: Option<String>,
-        /// Facts for programs. Of `repository`: the `branch`, the `commit` and the changed files
-        /// when the session began, as in the details of `git_status`; missing above 32 KiB.
-        details: Option<Box<Value>>,
-    },
+    Notice(Notice),
     /// An event of a newer version.
     #[serde(skip)]
     Unknown(UnknownEvent),

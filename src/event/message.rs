@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
+use super::actor::Actor;
 use crate::content::{Part, Role};
+use crate::id::MessageId;
 
 /// How a message reaches a busy session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,4 +48,25 @@ pub struct ReplacedMessage {
     pub role: Role,
     /// The content.
     pub parts: Vec<Part>,
+}
+
+/// A message that waits while a turn runs; `message.completed` follows when it is delivered.
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+#[non_exhaustive]
+pub struct QueuedMessage {
+    /// The id that its `message.completed` will have.
+    pub message_id: MessageId,
+    /// The author of the message.
+    pub role: Role,
+    /// The content.
+    pub parts: Vec<Part>,
+    /// When the message is delivered.
+    pub delivery: Delivery,
+    /// If false, the message does not start a turn; it waits for the next one.
+    pub auto_run: bool,
+    /// The client that sent it.
+    pub by: Option<Actor>,
 }

@@ -1,7 +1,13 @@
-//! The outcomes of permission requests, also for their turns.
+//! Permission requests and their outcomes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_with::skip_serializing_none;
+
+use super::actor::Actor;
+use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel};
+use crate::id::{PermissionId, ToolCallId};
 
 /// How a permission request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,4 +42,56 @@ impl PermissionOutcome {
 pub enum CancelCause {
     /// A permission request got no answer before its deadline.
     Unanswered,
+}
+
+/// A tool call needs permission. The first answer counts. A request with the name `budget`
+/// belongs to no tool call: it asks for permission to exceed a budget that is used up.
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+#[non_exhaustive]
+pub struct PermissionRequest {
+    /// Identifies the request in the answer.
+    pub permission_id: PermissionId,
+    /// The call.
+    pub tool_call_id: ToolCallId,
+    /// As in `tool.started`.
+    #[serde(flatten)]
+    pub tool: Option<ToolLabel>,
+    /// The change or command to approve.
+    pub content: Vec<ToolContent>,
+    /// The possible answers.
+    pub options: Vec<PermissionOption>,
+    /// Milliseconds since the Unix epoch. The request is denied at this time. Missing while the
+    /// request waits for a person.
+    pub deadline_ms: Option<u64>,
+    /// For a review of changes: the files and hunks that the answer may decide about.
+    pub review: Option<ReviewOffer>,
+}
+
+/// The decision on a tool call: the answer to a permission request, or the result of a rule or
+/// the mode.
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+#[non_exhaustive]
+pub struct PermissionDecision {
+    /// The request; missing if there was none.
+    pub permission_id: Option<PermissionId>,
+    /// The call.
+    pub tool_call_id: ToolCallId,
+    /// As in `tool.started`.
+    #[serde(flatten)]
+    pub tool: Option<ToolLabel>,
+    /// The decision.
+    pub outcome: PermissionOutcome,
+    /// The reason that the decision gives.
+    pub reason: Option<String>,
+    /// A principal, `rule`, `mode`, `deadline`, `disconnect`, `unasked` for a git command that
+    /// no message asks for, or the setting `verify.auto`.
+    pub by: Actor,
+    /// The rule that decided, or the session rule that an "always" answer created.
+    pub rule: Option<Value>,
 }

@@ -1,6 +1,7 @@
 //! The event table: the subject, name, durability and class of each event type.
 
 use super::Body;
+use crate::event::{PermissionDecision, ToolUpdate};
 
 /// How an event is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +44,8 @@ macro_rules! events {
                 use Class::{Delta, Fact, TurnEnd};
                 use Durability::{Batched, Synced};
                 match self {
-                    Body::ToolUpdated { status: None, change, .. } if change.is_empty() => ("tool.updated", Batched, Delta),
-                    Body::PermissionResolved { permission_id: Some(_), .. } => ("permission.resolved", Synced, Fact),
+                    Body::ToolUpdated(ToolUpdate { status: None, change, .. }) if change.is_empty() => ("tool.updated", Batched, Delta),
+                    Body::PermissionResolved(PermissionDecision { permission_id: Some(_), .. }) => ("permission.resolved", Synced, Fact),
                     $($(Body::$variant { .. } => ($name, $durability, $class),)*)*
                     Body::Unknown(event) => (&event.name, Batched, Fact),
                 }

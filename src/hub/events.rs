@@ -11,7 +11,7 @@ use super::call::{Call, CallUpdate};
 use super::turn_environment::TurnEnvironment;
 use super::turn_size::{BoundedTurn, TurnBytes, bounded, truncate};
 use crate::content::{Cost, Part, PlanEntry, Role, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage};
-use crate::event::{Body, MessageExtra, Severity, ToolChange};
+use crate::event::{Body, MessageExtra, Severity, ToolChange, ToolEnd, ToolStart, ToolUpdate, UsageUpdate};
 use crate::id::{MessageId, ToolCallId};
 use crate::limits;
 use crate::session::Turn;
@@ -176,7 +176,7 @@ impl<'a> TurnEvents<'a> {
         let content = content.filter(|content| ends || self.recorded.records_unfinished(content));
         if starts || !change.is_empty() || (content.is_some() && !ends) {
             let status = starts.then_some(ToolStatus::InProgress);
-            let update = Body::ToolUpdated { tool_call_id: call.id.clone(), status, content, change };
+            let update = Body::ToolUpdated(ToolUpdate { tool_call_id: call.id.clone(), status, content, change });
             self.recorded.emit(update).await;
         }
         if let Some(status) = status.filter(|_| ends) {
@@ -201,7 +201,7 @@ impl<'a> TurnEvents<'a> {
             ended: false,
         };
         let ToolLabel { name, title, category } = call.label();
-        let started = Body::ToolStarted {
+        let started = Body::ToolStarted(ToolStart {
             tool_call_id: id,
             name,
             title,
@@ -212,7 +212,7 @@ impl<'a> TurnEvents<'a> {
             locations: call.locations.clone(),
             provider_state: None,
             automatic: false,
-        };
+        });
         self.recorded.emit(started).await;
         self.calls.insert(given.into(), call);
         self.order.push(given.into());
@@ -243,7 +243,7 @@ impl<'a> TurnEvents<'a> {
             text = if text.is_empty() { problem.into() } else { format!("{text}\n{problem}") };
         }
         let tool = call.hook_tool();
-        let completed = Body::ToolCompleted {
+        let completed = Body::ToolCompleted(ToolEnd {
             tool_call_id: call.id.clone(),
             tool: Some(call.label()),
             status,
@@ -252,7 +252,7 @@ impl<'a> TurnEvents<'a> {
             locations: call.locations.clone(),
             details: None,
             effect: problem.map(|_| "unknown".into()),
-        };
+        });
         // The id is kept, so that later updates of the call are ignored.
         if call.kind == ToolKind::Edit {
             self.environment.announced.lock().extend(call.paths());
@@ -282,7 +282,7 @@ impl<'a> TurnEvents<'a> {
     /// Records usage. `cost` is the cost since the last report.
     pub(super) async fn usage(&self, model: String, usage: Usage, cost: Option<Cost>, context: (u64, u64)) {
         let (context_tokens, context_window) = context;
-        self.recorded.commit(Body::UsageUpdated { model, usage, cost, context_tokens, context_window }).await;
+        self.recorded.commit(Body::UsageUpdated(UsageUpdate { model, usage, cost, context_tokens, context_window })).await;
         self.usage_reports.notify_one();
     }
 

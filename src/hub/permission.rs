@@ -12,7 +12,7 @@ use super::turn_environment::TurnEnvironment;
 use super::turn_size::TurnBytes;
 use crate::config::{AccessKind, LoadedSettings, Policy, Rule};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolContent};
-use crate::event::{Actor, Body, PermissionOutcome};
+use crate::event::{Actor, Body, PermissionDecision, PermissionOutcome};
 use crate::id::PermissionId;
 use crate::permission::paths::AccessPath;
 use crate::permission::rules::{AccessRequest, Decision, Rules, decide};
@@ -164,7 +164,8 @@ impl<'a> PermissionDecider<'a> {
             true => drop(self.environment.denied.lock().remove(&call.id)),
             false => drop(self.environment.denied.lock().insert(call.id.clone())),
         }
-        let resolved = Body::PermissionResolved { permission_id, tool_call_id, tool, outcome, reason, by, rule };
+        let resolved =
+            Body::PermissionResolved(PermissionDecision { permission_id, tool_call_id, tool, outcome, reason, by, rule });
         self.bytes.add(&resolved);
         self.turn.emit(resolved).await;
     }

@@ -16,7 +16,7 @@ use super::turn_environment::TurnEnvironment;
 use crate::config::{Policy, Rule};
 use crate::content::{ToolStatus, plain_text};
 use crate::error::{Error, Kind, Result};
-use crate::event::Body;
+use crate::event::{Body, ToolEnd};
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
@@ -116,7 +116,7 @@ impl CommandTurn<'_> {
         let tool_use = ToolUse { id: ToolCallId::new(), name: TOOL.into(), input: json!(request).to_string(), state: None };
         let tool_call_id = tool_use.id.clone();
         let (ended, messages) = ToolCall::announce(&host, environment, tool_use).await.finish_recorded(&host).await?;
-        let Body::ToolCompleted { status, output, details, .. } = ended else {
+        let Body::ToolCompleted(ToolEnd { status, output, details, .. }) = ended else {
             return Err(Error::internal("a tool call ended without tool.completed"));
         };
         // Add messages of hooks to the output, because the agent sends its own model requests.

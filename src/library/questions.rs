@@ -6,7 +6,7 @@ use super::question::{Decide, Decision, Question};
 use crate::api::{AnswerPermission, AnswerPermissionParams, ListPermissions, ListPermissionsParams};
 use crate::content::PermissionOptionKind;
 use crate::error::Result;
-use crate::event::Body;
+use crate::event::{Body, PermissionRequest};
 use crate::id::{PermissionId, SessionId};
 use crate::local::{LocalClient, LocalEvents};
 
@@ -23,7 +23,7 @@ pub(super) async fn answer_all(client: LocalClient, session: SessionId, mut even
         };
         let Ok(events) = events else { return };
         for event in events {
-            if let Body::PermissionRequested { permission_id, .. } = &event.body {
+            if let Body::PermissionRequested(PermissionRequest { permission_id, .. }) = &event.body {
                 let (client, session, id) = (client.clone(), session.clone(), permission_id.clone());
                 let answering = answer(client, session, id, decide.clone());
                 asked.spawn(async {

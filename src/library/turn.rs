@@ -11,7 +11,7 @@ use super::session::Session;
 use crate::api::TurnStart;
 use crate::content::{Part, Role, StopReason, Usage, plain_text};
 use crate::error::{Error, Result};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, UsageUpdate};
 use crate::id::TurnId;
 use crate::local::LocalEvents;
 use crate::protocol::acp;
@@ -176,7 +176,7 @@ impl Turn {
             return false;
         }
         match &event.body {
-            Body::UsageUpdated { usage, .. } => self.usage += *usage,
+            Body::UsageUpdated(UsageUpdate { usage, .. }) => self.usage += *usage,
             Body::MessageCompleted { role: Role::Assistant, parts, discarded: false, .. } => self.answer = plain_text(parts),
             Body::TurnCompleted { stop_reason } => self.stop = Some(*stop_reason),
             Body::TurnCancelled { .. } => self.stop = Some(StopReason::Cancelled),

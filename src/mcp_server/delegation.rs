@@ -16,7 +16,7 @@ use crate::api::{CloseSession, NewSession, Prompt, ResumeSession, SetConfigOptio
 use crate::config::{NATIVE, Policy};
 use crate::content::WorkProblems;
 use crate::error::{Error, Result};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, PermissionDecision, PermissionRequest};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
 use crate::local::{LocalClient, LocalEvents};
@@ -193,13 +193,13 @@ impl Delegation {
         match &event.body {
             Body::TurnStarted { .. } => self.turn = event.turn_id.clone(),
             Body::TurnCancelled { cause: Some(_) } => self.unanswered = true,
-            Body::PermissionRequested { permission_id, tool, content, options, .. } => {
+            Body::PermissionRequested(PermissionRequest { permission_id, tool, content, options, .. }) => {
                 let title = tool.as_ref().map_or("the tool call", |tool| &tool.title);
                 if let Some(forms) = &mut self.forms {
                     forms.ask(permission_id, title, content, options);
                 }
             }
-            Body::PermissionResolved { permission_id: Some(id), .. } => {
+            Body::PermissionResolved(PermissionDecision { permission_id: Some(id), .. }) => {
                 if let Some(forms) = &mut self.forms {
                     forms.withdraw(id);
                 }

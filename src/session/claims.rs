@@ -12,7 +12,7 @@ use super::{SessionLog, Turn};
 use crate::claims::{CheckEvent, ClaimState, Contradiction, claims, judge};
 use crate::content::{CheckResult, ToolStatus};
 use crate::error::Result;
-use crate::event::{Body, Event, Severity};
+use crate::event::{Body, Event, Notice, PermissionDecision, Severity, ToolEnd, ToolStart};
 use crate::id::ToolCallId;
 use crate::limits;
 
@@ -113,7 +113,7 @@ pub(crate) async fn report(turn: &Turn, answer: &str) -> Result<()> {
         let lines: Vec<String> = found.iter().map(CheckClaim::text).collect();
         let (title, description) = ("The answer names checks that did not pass".into(), Some(lines.join("\n")));
         let (severity, code) = (Severity::Warning, Some(CLAIMS.into()));
-        turn.emit(Body::Notice { severity, title, description, code, note: None, quoted: None, details: None }).await;
+        turn.emit(Body::Notice(Notice { severity, title, description, code, note: None, quoted: None, details: None })).await;
     }
     Ok(())
 }
@@ -122,14 +122,14 @@ impl Runs {
     fn apply(&mut self, event: &Event) {
         match &event.body {
             Body::TurnStarted { .. } => self.changed = false,
-            Body::ToolStarted { tool_call_id, name, input, .. } => {
+            Body::ToolStarted(ToolStart { tool_call_id, name, input, .. }) => {
                 let command = input["command"].as_str().unwrap_or(name);
                 self.commands.insert(tool_call_id.clone(), command.into());
             }
-            Body::PermissionResolved { tool_call_id, outcome, .. } if !outcome.allows() => {
+            Body::PermissionResolved(PermissionDecision { tool_call_id, outcome, .. }) if !outcome.allows() => {
                 self.denied.insert(tool_call_id.clone());
             }
-            Body::ToolCompleted { tool_call_id: id, tool, status, details, .. } => {
+            Body::ToolCompleted(ToolEnd { tool_call_id: id, tool, status, details, .. }) => {
                 let command = self.commands.remove(id).unwrap_or_default();
                 let name = tool.as_ref().map_or(command.as_str(), |tool| tool.name.as_str()).to_owned();
                 if !self.denied.contains(id) && !WITHOUT_CHECKS.contains(&name.as_str()) {

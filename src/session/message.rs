@@ -1,7 +1,7 @@
 //! Messages that are about to enter the conversation, and the events that record them.
 
 use crate::content::{Part, Role};
-use crate::event::{Actor, Body, Delivery, MessageExtra};
+use crate::event::{Actor, Body, Delivery, MessageExtra, QueuedMessage};
 use crate::id::{MessageId, Seq};
 
 /// A message that is to become part of the conversation.
@@ -67,7 +67,7 @@ impl WaitingMessage {
     pub(in crate::session) fn queued(self) -> Body {
         let WaitingMessage { message, delivery, auto_run, by, seq: _ } = self;
         let IncomingMessage { id: message_id, role, parts, .. } = message;
-        Body::MessageQueued { message_id, role, parts, delivery, auto_run, by }
+        Body::MessageQueued(QueuedMessage { message_id, role, parts, delivery, auto_run, by })
     }
 }
 

@@ -27,7 +27,7 @@ use self::running_children::RunningChildren;
 use super::message::{IncomingMessage, WaitingMessage};
 use crate::content::{Cost, Part, StopReason, Usage};
 use crate::error::{Error, Result};
-use crate::event::{Body, CancelCause, Severity};
+use crate::event::{Body, CancelCause, Severity, TurnFailure};
 use crate::id::{MessageId, PermissionId, Seq, TurnId};
 use crate::session::attached_clients::AttachedClients;
 use crate::session::events::log::SessionLog;
@@ -211,7 +211,7 @@ pub(in crate::session) fn rejection(error: Error) -> Body {
 /// Creates the final event of a failed turn.
 pub(in crate::session) fn failed(error: &Error) -> Body {
     let (message, hint, info) = (error.message.clone(), error.hint.clone(), error.details.clone());
-    Body::TurnFailed { code: error.kind.row().code.into(), message, hint, info }
+    Body::TurnFailed(TurnFailure { code: error.kind.row().code.into(), message, hint, info })
 }
 
 /// Returns the message of a panic; "no message" if it is not text.

@@ -9,7 +9,10 @@ use serde::Serialize;
 use super::terminal_output::{CommandTerminals, TerminalUpdate};
 use crate::content::{Cost, Part, Role, ToolLabel};
 use crate::context::commands::SlashCommand;
-use crate::event::{Actor, Body, ChangedCall, CompactionOutcome, Event, SessionChange, Severity, ignored};
+use crate::event::{
+    Actor, Body, ChangedCall, CompactionOutcome, Event, Notice, QueuedMessage, SessionChange, Severity, ToolEnd, ToolStart,
+    ToolUpdate, UsageUpdate, ignored,
+};
 use crate::id::{MessageId, SessionId, ToolCallId};
 use crate::protocol::{acp, content};
 use crate::rpc::FrameWriter;
@@ -127,8 +130,8 @@ impl Projection {
         match &event.body {
             Body::MessageDelta { .. } | Body::Notice { .. } => {}
             Body::MessageCompleted { discarded, role, .. } if *discarded && *role != Role::User => {}
-            Body::ToolUpdated { status: None, change, .. } if change.is_empty() => {}
-            Body::UsageUpdated { cost, .. } => {
+            Body::ToolUpdated(ToolUpdate { status: None, change, .. }) if change.is_empty() => {}
+            Body::UsageUpdated(UsageUpdate { cost, .. }) => {
                 self.cost = Cost::sum(self.cost, *cost);
                 self.fact(event, out);
             }
@@ -168,7 +171,7 @@ impl Projection {
 
     fn queue(&mut self, body: &Body) {
         match body {
-            Body::MessageQueued { message_id, .. } => drop(self.queued.insert(message_id.clone())),
+            Body::MessageQueued(QueuedMessage { message_id, .. }) => drop(self.queued.insert(message_id.clone())),
             Body::MessageRemoved { message_id, .. } => drop(self.queued.remove(message_id)),
             _ => {}
         }
@@ -181,7 +184,7 @@ impl Projection {
             Body::MessageQueued { .. } | Body::MessageRemoved { .. } => self.queue(body),
             Body::MessageCompleted { message_id, role, parts, .. } => self.completed(message_id, *role, parts, out),
             Body::ToolStarted { .. } => self.tool_started(body, out),
-            Body::ToolUpdated { tool_call_id, status, content, change } => {
+            Body::ToolUpdated(ToolUpdate { tool_call_id, status, content, change }) => {
                 let terminal = content.as_ref().and_then(|content| self.terminals.output(tool_call_id, content));
                 let locations = change.locations.as_ref().map(|all| all.iter().map(content::location).collect::<Vec<_>>());
                 let fields = acp::ToolCallUpdateFields::new()
@@ -194,7 +197,7 @@ impl Projection {
                 self.tool_with(tool_call_id, fields, terminal, out);
             }
             Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => self.changed(id, changed, out),
-            Body::ToolCompleted { tool_call_id, status, content, locations, details, .. } => {
+            Body::ToolCompleted(ToolEnd { tool_call_id, status, content, locations, details, .. }) => {
                 let terminal = self.terminals.end(tool_call_id, content, details.as_ref());
                 let locations: Vec<_> = locations.iter().map(content::location).collect();
                 let fields = acp::ToolCallUpdateFields::new()
@@ -209,12 +212,14 @@ impl Projection {
                 let plan = acp::Plan::new(entries.iter().map(content::plan_entry).collect());
                 self.update(acp::SessionUpdate::Plan(plan), out);
             }
-            Body::UsageUpdated { context_tokens, context_window, .. } => self.usage(*context_tokens, *context_window, out),
+            Body::UsageUpdated(UsageUpdate { context_tokens, context_window, .. }) => {
+                self.usage(*context_tokens, *context_window, out)
+            }
             Body::ModeChanged { mode } | Body::SessionGranted { mode, .. } => {
                 self.update(acp::SessionUpdate::CurrentModeUpdate(acp::CurrentModeUpdate::new(mode.to_string())), out);
             }
             Body::SessionCreated { change, .. } | Body::SessionUpdated { change } => self.information(change, out),
-            Body::Notice { severity, title, description, .. } if self.notices && !body.is_context() => {
+            Body::Notice(Notice { severity, title, description, .. }) if self.notices && !body.is_context() => {
                 let notice = acp::Notice::new(notice_severity(*severity), title.clone()).description(description.clone());
                 self.update(acp::SessionUpdate::Notice(notice), out);
             }
@@ -266,7 +271,7 @@ impl Projection {
     }
 
     fn tool_started(&mut self, body: &Body, out: &mut FrameWriter) {
-        let Body::ToolStarted { tool_call_id, name, title, kind, category, input, locations, .. } = body else { return };
+        let Body::ToolStarted(ToolStart { tool_call_id, name, title, kind, category, input, locations, .. }) = body else { return };
         let meta = self.terminals.start(tool_call_id, *category);
         let id = acp::ToolCallId::new(tool_call_id.as_str());
         let call = acp::ToolCall::new(id, title.clone())

@@ -13,7 +13,7 @@ use super::project::{self, Projection};
 use crate::api::{App, Client};
 use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel};
 use crate::context::commands::SlashCommand;
-use crate::event::{Body, ChildLabel, Event};
+use crate::event::{Body, ChildLabel, Event, PermissionDecision, PermissionRequest, StepStart};
 use crate::id::{PermissionId, Seq, SessionId, ToolCallId};
 use crate::limits;
 use crate::protocol::{acp, content};
@@ -227,11 +227,13 @@ impl View {
 
     async fn event(&mut self, event: &Event, out: &mut FrameWriter) {
         match &event.body {
-            Body::PermissionRequested { permission_id, tool_call_id, tool, content, options, review, .. } => {
+            Body::PermissionRequested(PermissionRequest {
+                permission_id, tool_call_id, tool, content, options, review, ..
+            }) => {
                 let options = (options.as_slice(), review.as_ref());
                 self.ask(permission_id.clone(), tool_call_id.clone(), tool.as_ref(), content, options, out);
             }
-            Body::PermissionResolved { permission_id: Some(id), tool_call_id, outcome, .. } => {
+            Body::PermissionResolved(PermissionDecision { permission_id: Some(id), tool_call_id, outcome, .. }) => {
                 if self.questions.remove(id) {
                     self.projection.question_ended(tool_call_id, outcome.allows(), out);
                 }
@@ -256,7 +258,7 @@ impl View {
                 }
             }
             // The first request follows the start of the MCP servers, whose prompts are commands.
-            Body::TurnStarted { .. } | Body::StepStarted { step: 1, .. } => {
+            Body::TurnStarted { .. } | Body::StepStarted(StepStart { step: 1, .. }) => {
                 self.projection.shown(event, out);
                 self.send_commands(matches!(event.body, Body::TurnStarted { .. }), out).await;
             }

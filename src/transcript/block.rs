@@ -49,7 +49,7 @@ pub enum TranscriptBlock<'a> {
         content: &'a [ToolContent],
     },
     /// A tool call ended.
-    ToolEnd(ToolEnd<'a>),
+    ToolEnd(ToolEndBlock<'a>),
     /// A tool call needs permission.
     Question(PermissionQuestion<'a>),
     /// A tool call was denied.
@@ -129,7 +129,7 @@ pub enum TranscriptBlock<'a> {
 
 /// A tool call that ended.
 #[derive(Debug, PartialEq)]
-pub struct ToolEnd<'a> {
+pub struct ToolEndBlock<'a> {
     pub id: &'a ToolCallId,
     /// The last title of the call; empty if its start is not known.
     pub title: String,

@@ -10,7 +10,7 @@ mod sessions;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nuncio::event::{Body, Event};
+use nuncio::event::{Body, Event, ToolEnd};
 use nuncio::{Agent, AgentBuilder, Turn};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ fn types(events: &[Arc<Event>]) -> Vec<String> {
 /// The outputs of tool calls for the model, in order.
 fn outputs(events: &[Arc<Event>]) -> Vec<String> {
     let output = |event: &Arc<Event>| match &event.body {
-        Body::ToolCompleted { output, .. } => Some(nuncio::content::plain_text(output)),
+        Body::ToolCompleted(ToolEnd { output, .. }) => Some(nuncio::content::plain_text(output)),
         _ => None,
     };
     events.iter().filter_map(output).collect()

@@ -7,7 +7,7 @@ use crate::api::dispatch::call_context::{CallContext, TurnStart};
 use crate::api::dispatch::method::{MethodKind, MethodRow, Reply};
 use crate::content::StopReason;
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, QueuedMessage, TurnFailure};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
 use crate::local_socket::PeerAddress;
@@ -68,7 +68,7 @@ async fn find(cx: &CallContext, session: &Session, before: Seq) -> Result<Option
     while follow.cursor() < session.log.head() {
         for event in follow.read().await? {
             match &event.body {
-                Body::MessageCompleted { message_id, .. } | Body::MessageQueued { message_id, .. }
+                Body::MessageCompleted { message_id, .. } | Body::MessageQueued(QueuedMessage { message_id, .. })
                     if *message_id == cx.message_id =>
                 {
                     found = Some(event.turn_id.clone());
@@ -117,7 +117,7 @@ pub(crate) fn turn_end(event: &Event) -> Option<Result<Value>> {
             let interrupted = Error::new(Kind::Cancelled, "the process exited before the turn was complete");
             Some(Err(interrupted.details(json!({ "turnId": event.turn_id, "status": "interrupted" }))))
         }
-        Body::TurnFailed { code, message, hint, info } => {
+        Body::TurnFailed(TurnFailure { code, message, hint, info }) => {
             let mut error = Error::new(Kind::from_code(code).unwrap_or(Kind::Internal), message.as_str());
             error.hint = hint.clone();
             error.details = info.clone();

@@ -15,7 +15,7 @@ use crate::api::dispatch::route::Route;
 use crate::api::views::view::PageParams;
 use crate::content::{Location, Part, Role, ToolKind, ToolLabel, ToolStatus};
 use crate::error::Result;
-use crate::event::{Body, Event, MessageExtra};
+use crate::event::{Body, Event, MessageExtra, ToolEnd, ToolStart};
 use crate::id::{MessageId, Seq, ToolCallId, TurnId};
 use crate::limits;
 use crate::session::Session;
@@ -163,11 +163,11 @@ impl Reader<'_> {
                 more = extra.clone();
                 (message_id.clone(), listed(*role), parts, *discarded, None)
             }
-            Body::ToolStarted { tool_call_id, .. } => {
+            Body::ToolStarted(ToolStart { tool_call_id, .. }) => {
                 self.started.insert(tool_call_id.clone(), event);
                 return Ok(None);
             }
-            Body::ToolCompleted { tool_call_id, output, .. } => {
+            Body::ToolCompleted(ToolEnd { tool_call_id, output, .. }) => {
                 let Some(started) = self.started(tool_call_id).await? else { return Ok(None) };
                 (tool_call_id.as_str().into(), ListedRole::Tool, output, false, tool_call(&started, &event))
             }
@@ -220,8 +220,8 @@ fn listed(role: Role) -> ListedRole {
 
 /// Combines the start and the end of a tool call.
 fn tool_call(started: &Event, completed: &Event) -> Option<ToolCallView> {
-    let Body::ToolStarted { tool_call_id, name, title, kind, category, input, .. } = &started.body else { return None };
-    let Body::ToolCompleted { status, locations, details, effect, .. } = &completed.body else { return None };
+    let Body::ToolStarted(ToolStart { tool_call_id, name, title, kind, category, input, .. }) = &started.body else { return None };
+    let Body::ToolCompleted(ToolEnd { status, locations, details, effect, .. }) = &completed.body else { return None };
     Some(ToolCallView {
         tool_call_id: tool_call_id.clone(),
         label: ToolLabel { name: name.clone(), title: title.clone(), category: *category },

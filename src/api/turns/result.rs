@@ -16,7 +16,7 @@ use crate::api::workspaces::worktrees;
 use crate::config::NATIVE;
 use crate::content::Usage;
 use crate::error::Result;
-use crate::event::{Actor, Body, PermissionOutcome};
+use crate::event::{Actor, Body, PermissionDecision, PermissionOutcome};
 use crate::id::SessionId;
 use crate::limits;
 use crate::session::claims::{CheckClaim, contradicted};
@@ -164,7 +164,7 @@ async fn work_of(session: &Session) -> Result<(String, u64, Vec<CheckView>)> {
         after = last.seq;
         for event in page {
             match &event.body {
-                Body::PermissionResolved { outcome, by, .. } => {
+                Body::PermissionResolved(PermissionDecision { outcome, by, .. }) => {
                     let is_counted = *outcome != PermissionOutcome::Cancelled && *by != Actor::Unasked;
                     denied += u64::from(!outcome.allows() && is_counted);
                 }

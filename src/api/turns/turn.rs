@@ -11,9 +11,9 @@ use crate::api::dispatch::route::Route;
 use crate::api::views::view::PageParams;
 use crate::content::{Cost, StopReason, Usage};
 use crate::error::Result;
-use crate::event::{Actor, CancelCause};
+use crate::event::{Actor, CancelCause, TurnFailure};
 use crate::id::{Seq, TurnId};
-use crate::session::folds::turns::{TurnFailure, TurnRecord, TurnStatus};
+use crate::session::folds::turns::{TurnRecord, TurnStatus};
 
 /// A turn. Times are in milliseconds since the Unix epoch.
 #[skip_serializing_none]

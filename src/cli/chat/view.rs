@@ -20,7 +20,7 @@ use crate::cli::terminal::notify::Notifier;
 use crate::cli::terminal::renderer::TerminalRenderer;
 use crate::content::Cost;
 use crate::error::Error;
-use crate::event::{Actor, Body, Event};
+use crate::event::{Actor, Body, Event, PermissionDecision};
 use crate::id::{MessageId, PermissionId};
 use crate::terminal_text::{output, output_line};
 use crate::transcript::{Transcript, TranscriptBlock};
@@ -130,7 +130,9 @@ impl ChatView {
     /// Adds an event.
     pub(crate) fn event(&mut self, event: &Event) {
         match &event.body {
-            Body::PermissionResolved { permission_id: Some(id), outcome, by, .. } => self.resolved(id, outcome.allows(), by),
+            Body::PermissionResolved(PermissionDecision { permission_id: Some(id), outcome, by, .. }) => {
+                self.resolved(id, outcome.allows(), by)
+            }
             Body::MessageCompleted { message_id, .. } => self.queue.retain(|(queued, _)| queued != message_id),
             Body::SessionUpdated { change } => {
                 if let Some(title) = &change.title {

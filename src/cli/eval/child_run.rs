@@ -9,13 +9,13 @@ use super::workbench::Workbench;
 use crate::config::{DEPTH_VARIABLE, HIDDEN_VARIABLE, NATIVE};
 use crate::content::Usage;
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, Notice, TurnFailure};
 use crate::limits;
 use crate::model::{Cause, FailureInfo};
 use crate::process::{Child, Command, Output};
 use crate::session::WorkView;
 use crate::session::claims::CLAIMS;
-use crate::session::folds::turns::{TurnFailure, TurnRecords, TurnStatus};
+use crate::session::folds::turns::{TurnRecords, TurnStatus};
 
 /// Maximum number of bytes of the errors that are kept.
 const ERRORS_BYTES_MAX: usize = 4 << 10;
@@ -172,7 +172,7 @@ impl EventTotals {
         self.session.get_or_insert_with(|| event.session_id.as_str().to_owned());
         self.turns.apply(event);
         self.view.apply(event);
-        if let Body::Notice { code: Some(code), description: Some(description), .. } = &event.body
+        if let Body::Notice(Notice { code: Some(code), description: Some(description), .. }) = &event.body
             && code == CLAIMS
         {
             self.claims += description.lines().count() as u64;

@@ -21,7 +21,7 @@ use crate::app;
 use crate::config::{Environment, Trust, TrustedContent};
 use crate::content::PermissionOptionKind;
 use crate::error::{Error, Result};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, PermissionRequest, QueuedMessage, ToolUpdate};
 use crate::id::{MessageId, SessionId};
 use crate::local::{LocalClient, LocalEvents};
 use crate::process::{ProcessLauncher, Sandbox};
@@ -266,9 +266,9 @@ impl Player {
                 // Queued messages are delivered in the next turn.
                 self.queue.clear();
             }
-            Body::MessageQueued { message_id, auto_run: true, .. } => drop(self.queue.insert(message_id.clone())),
+            Body::MessageQueued(QueuedMessage { message_id, auto_run: true, .. }) => drop(self.queue.insert(message_id.clone())),
             Body::MessageCompleted { message_id, .. } => drop(self.queue.remove(message_id)),
-            Body::ToolUpdated { tool_call_id, status: Some(crate::content::ToolStatus::InProgress), .. } => {
+            Body::ToolUpdated(ToolUpdate { tool_call_id, status: Some(crate::content::ToolStatus::InProgress), .. }) => {
                 if let Some(waits) = self.waiting.remove(tool_call_id.as_str()) {
                     let (client, id) = (self.client.clone(), acp::SessionId::new(self.session.as_str()));
                     // Earlier the call would not run, and have another result.
@@ -278,7 +278,7 @@ impl Player {
                     });
                 }
             }
-            Body::PermissionRequested { permission_id, tool_call_id, .. } => {
+            Body::PermissionRequested(PermissionRequest { permission_id, tool_call_id, .. }) => {
                 let cancels = self.cancel(&Moment::Call(tool_call_id.to_string())).await?;
                 let is_asked = |answer: &super::recording::Answer| match &answer.call {
                     Some(call) => call == tool_call_id.as_str(),

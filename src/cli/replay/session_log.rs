@@ -13,7 +13,10 @@ use crate::content::{
     Part, PermissionOptionKind, Role, StepOutcome, StopReason, ToolCategory, ToolContent, ToolStatus, Usage, plain_text,
 };
 use crate::error::{Error, Result};
-use crate::event::{Actor, Body, Event, PermissionOutcome, SessionChange};
+use crate::event::{
+    Actor, Body, Event, PermissionDecision, PermissionOutcome, PermissionRequest, QueuedMessage, SessionChange, StepEnd, StepStart,
+    ToolEnd, ToolStart, ToolUpdate, TurnFailure, UsageUpdate,
+};
 use crate::id::{MessageId, SessionId, ToolCallId};
 use crate::model::{Message, Request};
 use crate::options::{Mode, OptionValue};
@@ -143,7 +146,7 @@ impl SessionRecord {
                 }
             }
             Body::TurnCompleted { stop_reason } => self.end_turn(json!({ "end": "completed", "stopReason": stop_reason })),
-            Body::TurnFailed { code, .. } => self.end_turn(json!({ "end": "failed", "code": code })),
+            Body::TurnFailed(TurnFailure { code, .. }) => self.end_turn(json!({ "end": "failed", "code": code })),
             Body::TurnCancelled { cause } => {
                 if cause.is_none() {
                     self.cancel();
@@ -154,15 +157,15 @@ impl SessionRecord {
                 self.problems.push("the process of a turn ended".into());
                 self.end_turn(json!({ "end": "interrupted" }));
             }
-            Body::StepStarted { model, request, .. } => {
+            Body::StepStarted(StepStart { model, request, .. }) => {
                 self.progress.steps_of_turn += 1;
                 self.progress.open = true;
                 let (conversation, refused) = (state.history.messages(), state.refused.clone());
                 let started = StartedStep { record: request.clone(), conversation, refused };
                 self.steps.push(StepRecord { model: model.clone(), request: None, outcome: None, answer: json!({}), started });
             }
-            Body::StepCompleted { outcome, error, .. } => self.end_step(*outcome, error.as_deref()),
-            Body::UsageUpdated { model, usage, context_window, .. } => self.add_usage(model, *usage, *context_window),
+            Body::StepCompleted(StepEnd { outcome, error, .. }) => self.end_step(*outcome, error.as_deref()),
+            Body::UsageUpdated(UsageUpdate { model, usage, context_window, .. }) => self.add_usage(model, *usage, *context_window),
             Body::CompactionStarted { .. } => self.progress.compacting = true,
             Body::CompactionCompleted { summary, .. } => {
                 self.progress.compacting = false;
@@ -187,7 +190,7 @@ impl SessionRecord {
     /// Adds an event about a message, a call or a permission request.
     fn add_part(&mut self, body: &Body) {
         match body {
-            Body::MessageQueued { message_id, parts, delivery, auto_run, role: Role::User, .. } => {
+            Body::MessageQueued(QueuedMessage { message_id, parts, delivery, auto_run, role: Role::User, .. }) => {
                 self.progress.queued.insert(message_id.clone());
                 self.act(Act::Message { parts: parts.clone(), delivery: *delivery, auto_run: *auto_run });
             }
@@ -203,7 +206,7 @@ impl SessionRecord {
                     step.answer[name] = text.into();
                 }
             }
-            Body::ToolStarted { tool_call_id, name, input, input_text, category, automatic: false, .. } => {
+            Body::ToolStarted(ToolStart { tool_call_id, name, input, input_text, category, automatic: false, .. }) => {
                 let call = format!("call_{}", self.calls.len() + 1);
                 self.progress.by_id.insert(tool_call_id.clone(), self.calls.len());
                 if let Some(step) = self.steps.last_mut() {
@@ -217,10 +220,10 @@ impl SessionRecord {
                 }
                 self.calls.push(CallRecord::new(tool_call_id, call, name, *category, input));
             }
-            Body::ToolUpdated { tool_call_id, status: Some(ToolStatus::InProgress), .. } => {
+            Body::ToolUpdated(ToolUpdate { tool_call_id, status: Some(ToolStatus::InProgress), .. }) => {
                 self.call(tool_call_id).into_iter().for_each(|call| call.ran = true);
             }
-            Body::ToolCompleted { tool_call_id, status, output, content, details, .. } => {
+            Body::ToolCompleted(ToolEnd { tool_call_id, status, output, content, details, .. }) => {
                 let Some(index) = self.progress.by_id.get(tool_call_id).copied() else { return };
                 let call = &mut self.calls[index];
                 (call.status, call.output, call.content) = (Some(*status), output.clone(), content.clone());
@@ -229,11 +232,11 @@ impl SessionRecord {
                     self.progress.cancelled.push(index);
                 }
             }
-            Body::PermissionRequested { permission_id, tool_call_id, .. } => {
+            Body::PermissionRequested(PermissionRequest { permission_id, tool_call_id, .. }) => {
                 let index = self.progress.by_id.get(tool_call_id).copied();
                 self.progress.asked.insert(permission_id.as_str().into(), index);
             }
-            Body::PermissionResolved { permission_id, tool_call_id, outcome, reason, by, .. } => {
+            Body::PermissionResolved(PermissionDecision { permission_id, tool_call_id, outcome, reason, by, .. }) => {
                 let asked = permission_id.as_ref().and_then(|id| self.progress.asked.remove(id.as_str()));
                 let by = match by {
                     Actor::Rule | Actor::Mode | Actor::Deadline | Actor::Disconnect | Actor::Unasked | Actor::VerifyAuto => {

@@ -14,7 +14,7 @@ use super::workspace::git;
 use crate::cli::eval::digest::entries;
 use crate::content::{ToolContent, plain_text};
 use crate::error::Result;
-use crate::event::{Body, REPOSITORY};
+use crate::event::{Body, Notice, REPOSITORY, ToolEnd};
 use crate::process::ProcessLauncher;
 
 /// Maximum number and total size of the files of the start. Of a larger commit only the files that
@@ -54,7 +54,7 @@ impl StartFiles {
         let (cwd, mut start) = (PathBuf::from(&record.cwd), StartFiles::default());
         let proofs = proofs(record, &cwd);
         let logged = record.events.iter().find_map(|event| match &event.body {
-            Body::Notice { code: Some(code), details: Some(details), .. } if code == REPOSITORY => {
+            Body::Notice(Notice { code: Some(code), details: Some(details), .. }) if code == REPOSITORY => {
                 Some(LoggedState::parse(details))
             }
             _ => None,
@@ -160,7 +160,7 @@ impl LoggedState {
 fn proofs(record: &SessionRecord, cwd: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found: BTreeMap<PathBuf, Option<Vec<u8>>> = BTreeMap::new();
     for event in &record.events {
-        let Body::ToolCompleted { output, content, details, .. } = &event.body else { continue };
+        let Body::ToolCompleted(ToolEnd { output, content, details, .. }) = &event.body else { continue };
         let details = details.as_ref().unwrap_or(&Value::Null);
         let is_whole = details["truncated"] == false && details["offset"] == 1 && details["totalLines"] == details["linesRead"];
         let path = details["filePath"].as_str().and_then(|path| Path::new(path).strip_prefix(cwd).ok());

@@ -12,7 +12,7 @@ use super::stored::each_event;
 use crate::api::App;
 use crate::cli::terminal::output::{event_line, print_json};
 use crate::error::{Error, Result};
-use crate::event::{Body, timestamp};
+use crate::event::{Body, ToolEnd, timestamp};
 use crate::id::SessionId;
 use crate::session::files::check_name;
 use crate::session::{SessionState, Sessions};
@@ -50,7 +50,7 @@ async fn write_layout(app: &App, sessions: &Sessions, id: &SessionId, dir: &Path
     each_event(sessions, id, |event| {
         state.apply(event);
         events.push_str(&event_line(event)?);
-        let Body::ToolCompleted { details: Some(details), .. } = &event.body else { return Ok(()) };
+        let Body::ToolCompleted(ToolEnd { details: Some(details), .. }) = &event.body else { return Ok(()) };
         let (Some(artifact), Some(turn)) = (details["artifact"].as_str().map(Path::new), &event.turn_id) else { return Ok(()) };
         let in_artifacts = artifact.parent() == Some(&app.places.artifacts(id.as_str()));
         let (Some(name), true) = (artifact.file_name(), in_artifacts && check_name(turn.as_str()).is_ok()) else {

@@ -12,7 +12,7 @@ use crate::cli::terminal::output::{print, print_stderr};
 use crate::content::{Part, StopReason, shortened};
 use crate::context::notes;
 use crate::error::{Error, Result};
-use crate::event::{Body, SessionChange, Severity};
+use crate::event::{Body, SessionChange, Severity, ToolEnd};
 use crate::id::TurnId;
 use crate::json;
 use crate::limits;
@@ -71,7 +71,7 @@ fn remove_notes(body: &mut Body) {
             remove(parts);
             remove(&mut extra.context);
         }
-        Body::ToolCompleted { output, .. } => remove(output),
+        Body::ToolCompleted(ToolEnd { output, .. }) => remove(output),
         _ => {}
     }
 }

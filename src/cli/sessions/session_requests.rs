@@ -10,7 +10,7 @@ use crate::api::App;
 use crate::cli::terminal::output::{print, print_json, print_stderr};
 use crate::context::request_record::ModelRequestRecord;
 use crate::error::{Error, Result};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, StepEnd, StepStart};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::model::{Message, Request, SentRequest};
 use crate::session::{SessionState, Sessions};
@@ -32,14 +32,10 @@ struct LoggedRequests(Vec<LoggedRequest>);
 impl LoggedRequests {
     fn apply(&mut self, event: &Event) {
         match &event.body {
-            Body::StepStarted { step, model, request } => self.0.extend(event.turn_id.clone().map(|turn| LoggedRequest {
-                started: event.seq,
-                turn,
-                step: *step,
-                model: model.clone(),
-                record: request.clone(),
+            Body::StepStarted(StepStart { step, model, request }) => self.0.extend(event.turn_id.clone().map(|turn| {
+                LoggedRequest { started: event.seq, turn, step: *step, model: model.clone(), record: request.clone() }
             })),
-            Body::StepCompleted { step, request: Some(request), .. } => {
+            Body::StepCompleted(StepEnd { step, request: Some(request), .. }) => {
                 let of_step = |logged: &&mut LoggedRequest| logged.step == *step && Some(&logged.turn) == event.turn_id.as_ref();
                 if let Some(logged) = self.0.iter_mut().rev().find(of_step) {
                     logged.record = Some(request.clone());

@@ -14,7 +14,7 @@ use crate::cli::terminal::output::{Colours, print, print_event, print_replay};
 use crate::cli::terminal::renderer::{RenderOptions, RenderedText, TerminalRenderer};
 use crate::content::{Cost, Usage};
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, UsageUpdate};
 use crate::id::SessionId;
 use crate::local::LocalClient;
 use crate::session::Sessions;
@@ -65,7 +65,7 @@ struct SessionTotals {
 impl SessionTotals {
     fn apply(&mut self, event: &Event) {
         let (usage, cost) = match &event.body {
-            Body::UsageUpdated { usage, cost, .. } => (*usage, *cost),
+            Body::UsageUpdated(UsageUpdate { usage, cost, .. }) => (*usage, *cost),
             Body::ChildCompleted { end, .. } => (end.usage.unwrap_or_default(), end.cost),
             _ => return,
         };

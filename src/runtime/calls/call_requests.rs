@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::call_host::{Question, ServedCall};
 use crate::content::{Form, FormAnswer, PermissionOptionKind, ToolCategory, ToolContent, ToolLabel, ToolStatus};
-use crate::event::{Body, PermissionOutcome, Severity, ToolChange};
+use crate::event::{Body, PermissionDecision, PermissionOutcome, Severity, ToolChange, ToolUpdate};
 use crate::limits;
 use crate::runtime::calls::form_answer;
 use crate::runtime::calls::form_options::{FormOption, form_options};
@@ -103,7 +103,7 @@ impl ServedCall<'_> {
             return FormAnswer::Declined;
         }
         let (tool_call_id, outcome) = (self.id.clone(), answer.outcome);
-        let resolved = Body::PermissionResolved {
+        let resolved = Body::PermissionResolved(PermissionDecision {
             permission_id,
             tool_call_id,
             tool: Some(label),
@@ -111,12 +111,17 @@ impl ServedCall<'_> {
             reason: answer.reason,
             by: answer.by,
             rule: None,
-        };
+        });
         self.host.emit(resolved).await;
         // Clients show a call with an open request as pending.
         let status = Some(ToolStatus::InProgress);
         self.host
-            .emit(Body::ToolUpdated { tool_call_id: self.id.clone(), status, content: None, change: ToolChange::default() })
+            .emit(Body::ToolUpdated(ToolUpdate {
+                tool_call_id: self.id.clone(),
+                status,
+                content: None,
+                change: ToolChange::default(),
+            }))
             .await;
         let mut allowing = options.iter().filter(|known| known.option.kind == PermissionOptionKind::AllowOnce);
         let chosen = match &answer.option_id {

@@ -16,7 +16,7 @@ use super::permission::{self, Check};
 use crate::config::AccessKind;
 use crate::content::{Part, ProviderState, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus};
 use crate::error::Result;
-use crate::event::{Body, ToolChange};
+use crate::event::{Body, ToolChange, ToolEnd, ToolStart, ToolUpdate};
 use crate::id::ToolCallId;
 use crate::json;
 use crate::model::ToolSpec;
@@ -112,7 +112,7 @@ impl ToolCall {
         let category = Some(category);
         let label = ToolLabel { name: name.clone(), title: title.clone(), category };
         let (tool_call_id, provider_state) = (id.clone(), state);
-        let body = Body::ToolStarted {
+        let body = Body::ToolStarted(ToolStart {
             tool_call_id,
             name,
             title,
@@ -123,7 +123,7 @@ impl ToolCall {
             locations,
             provider_state,
             automatic,
-        };
+        });
         host.emit(body).await;
         ToolCall { id, label, hasher, maker, context, environment: environment.clone(), prepared }
     }
@@ -147,7 +147,7 @@ impl ToolCall {
         let name = label.name.clone();
         let polls = matches!(&outcome, CallOutcome::Completed(output) if output.polls);
         let completed = completed(id, label, outcome, host.is_unanswered());
-        if let Body::ToolCompleted { status, output, .. } = &completed {
+        if let Body::ToolCompleted(ToolEnd { status, output, .. }) = &completed {
             (*status == ToolStatus::Failed, json!(output).to_string()).hash(&mut hasher);
         }
         host.commit(completed.clone(), false).await?;
@@ -285,7 +285,7 @@ impl ToolCall {
 /// Creates the event which reports that a call starts to run.
 fn running(tool_call_id: &ToolCallId) -> Body {
     let (tool_call_id, status) = (tool_call_id.clone(), Some(ToolStatus::InProgress));
-    Body::ToolUpdated { tool_call_id, status, content: None, change: ToolChange::default() }
+    Body::ToolUpdated(ToolUpdate { tool_call_id, status, content: None, change: ToolChange::default() })
 }
 
 /// Parses the arguments. Some models send an empty string for a call without arguments. Malformed
@@ -322,18 +322,20 @@ async fn run(
 /// Creates the event that records the result of a call.
 fn completed(tool_call_id: ToolCallId, label: ToolLabel, outcome: CallOutcome, unanswered: bool) -> Body {
     let tool = Some(label);
-    let failed = |tool_call_id, tool, message: String| Body::ToolCompleted {
-        tool_call_id,
-        tool,
-        status: ToolStatus::Failed,
-        output: vec![Part::text(&message)],
-        content: vec![ToolContent::text(message)],
-        locations: Vec::new(),
-        details: None,
-        effect: None,
+    let failed = |tool_call_id, tool, message: String| {
+        Body::ToolCompleted(ToolEnd {
+            tool_call_id,
+            tool,
+            status: ToolStatus::Failed,
+            output: vec![Part::text(&message)],
+            content: vec![ToolContent::text(message)],
+            locations: Vec::new(),
+            details: None,
+            effect: None,
+        })
     };
     match outcome {
-        CallOutcome::Completed(ToolOutput { parts, content, locations, details, .. }) => Body::ToolCompleted {
+        CallOutcome::Completed(ToolOutput { parts, content, locations, details, .. }) => Body::ToolCompleted(ToolEnd {
             tool_call_id,
             tool,
             status: ToolStatus::Completed,
@@ -342,7 +344,7 @@ fn completed(tool_call_id: ToolCallId, label: ToolLabel, outcome: CallOutcome, u
             locations,
             details: Some(details).filter(|details| !details.is_null()),
             effect: None,
-        },
+        }),
         CallOutcome::Failed(message) | CallOutcome::InvalidInput(message) | CallOutcome::Denied(message) => {
             failed(tool_call_id, tool, message)
         }

@@ -9,7 +9,7 @@ use super::call_host::{CallHost, CallOutcome};
 use crate::config::FailurePolicy;
 use crate::content::{Part, ToolContent, ToolLabel, ToolStatus, plain_text, shortened};
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, ChangedCall, HOOK_FAILED, HookEvent, Severity};
+use crate::event::{Body, ChangedCall, HOOK_FAILED, HookEvent, Notice, Severity};
 use crate::hooks::{Hook, HookCompaction, HookEffect, HookRequest, HookRun, HookTool, well_formed};
 use crate::id::ToolCallId;
 use crate::model::Message;
@@ -48,7 +48,7 @@ fn request(event: HookEvent, host: &dyn CallHost, environment: &SessionEnvironme
 
 /// Creates the notice that passes a message of a hook to the model.
 pub(crate) fn message_notice(message: String) -> Body {
-    Body::Notice {
+    Body::Notice(Notice {
         severity: Severity::Info,
         title: "A hook added a message for the model".into(),
         description: Some(message.clone()),
@@ -56,7 +56,7 @@ pub(crate) fn message_notice(message: String) -> Body {
         note: Some("a message of a hook follows".into()),
         quoted: Some(message),
         details: None,
-    }
+    })
 }
 
 /// Emits a notice about the first failure of a hook in the session that has no effect.
@@ -66,7 +66,7 @@ async fn report_ignored_failure(host: &dyn CallHost, environment: &SessionEnviro
         return;
     }
     let (severity, description, code) = (Severity::Warning, Some(description), Some(HOOK_FAILED.into()));
-    host.emit(Body::Notice { severity, title, description, code, note: None, quoted: None, details: None }).await;
+    host.emit(Body::Notice(Notice { severity, title, description, code, note: None, quoted: None, details: None })).await;
 }
 
 /// The hooks of one tool call.

@@ -13,7 +13,7 @@ use super::hooks::RequestHooks;
 use super::permission::Check;
 use crate::config::AccessKind;
 use crate::content::{ModelQuery, ModelReply, Part, StopReason, ToolContent, ToolKind, ToolLabel, Usage, plain_text};
-use crate::event::Body;
+use crate::event::{Body, UsageUpdate};
 use crate::model::{Block, Chunk, Message, Model, Request};
 use crate::options::Thinking;
 use crate::permission::Access;
@@ -63,7 +63,7 @@ pub(in crate::runtime) async fn answer(
         let (id, settings) = (model.id().to_owned(), &call.environment.loaded.settings);
         let cost = call.environment.services.price(&id, settings).await.map(|price| price.cost(&usage));
         let (context_tokens, context_window) = (call.host.context_tokens(), model.context_window());
-        call.host.emit(Body::UsageUpdated { model: id, usage, cost, context_tokens, context_window }).await;
+        call.host.emit(Body::UsageUpdated(UsageUpdate { model: id, usage, cost, context_tokens, context_window })).await;
     }
     reply
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::call_host::{CallHost, CallOutcome, Question};
 use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer, ToolContent, ToolLabel};
-use crate::event::{Actor, Body, PermissionOutcome};
+use crate::event::{Actor, Body, PermissionDecision, PermissionOutcome};
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
@@ -134,7 +134,7 @@ impl Check<'_> {
     /// the next commit of the call is awaited.
     async fn resolve(&self, permission_id: Option<PermissionId>, answer: PermissionAnswer, rule: Option<Value>) {
         self.host
-            .emit(Body::PermissionResolved {
+            .emit(Body::PermissionResolved(PermissionDecision {
                 permission_id,
                 tool_call_id: self.id.clone(),
                 tool: Some(self.label.clone()),
@@ -142,7 +142,7 @@ impl Check<'_> {
                 reason: answer.reason,
                 by: answer.by,
                 rule,
-            })
+            }))
             .await;
     }
 

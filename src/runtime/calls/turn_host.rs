@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::budget::TurnBudget;
 use crate::config::{Policy, Rule};
 use crate::error::Result;
-use crate::event::{Body, ToolChange};
+use crate::event::{Body, ToolChange, ToolUpdate};
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
@@ -59,8 +59,12 @@ impl CallHost for Turn {
     fn progress(&self, id: &ToolCallId) -> Progress {
         let (log, turn_id, id) = (self.log.clone(), self.id.clone(), id.clone());
         Arc::new(move |content| {
-            let update =
-                Body::ToolUpdated { tool_call_id: id.clone(), status: None, content: Some(content), change: ToolChange::default() };
+            let update = Body::ToolUpdated(ToolUpdate {
+                tool_call_id: id.clone(),
+                status: None,
+                content: Some(content),
+                change: ToolChange::default(),
+            });
             log.try_emit(Some(turn_id.clone()), update);
         })
     }

@@ -11,7 +11,7 @@ use crate::content::{
     FileDecision, Part, REVIEW, ReviewDetails, ReviewResult, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus, listed,
 };
 use crate::error::Result;
-use crate::event::{Body, Severity};
+use crate::event::{Body, Notice, Severity, ToolEnd, ToolStart};
 use crate::id::ToolCallId;
 use crate::limits;
 use crate::patch::{HunkChoice, Side, unified_diff};
@@ -89,7 +89,15 @@ const REVIEWED: &str = "the user reviewed the changes of this turn. The result f
 /// Creates a notice about the review of a turn.
 pub(crate) fn review_notice(severity: Severity, title: &str, description: String) -> Body {
     let code = Some(REVIEW.to_owned());
-    Body::Notice { severity, title: title.into(), description: Some(description), code, note: None, quoted: None, details: None }
+    Body::Notice(Notice {
+        severity,
+        title: title.into(),
+        description: Some(description),
+        code,
+        note: None,
+        quoted: None,
+        details: None,
+    })
 }
 
 /// A review. Clients receive it as a tool call that nuncio makes.
@@ -106,7 +114,7 @@ impl Review<'_> {
         let paths: Vec<_> = self.files.iter().map(|file| file.path()).collect();
         let locations = paths.iter().map(|path| crate::content::Location { path: path.to_path_buf(), line: None }).collect();
         let ToolLabel { name, title, category } = self.label.clone();
-        let started = Body::ToolStarted {
+        let started = Body::ToolStarted(ToolStart {
             tool_call_id: self.id.clone(),
             name,
             title,
@@ -117,7 +125,7 @@ impl Review<'_> {
             locations,
             provider_state: None,
             automatic: true,
-        };
+        });
         self.turn.emit(started).await;
     }
 
@@ -146,7 +154,7 @@ impl Review<'_> {
             let quoted = Some(format!("{summary}{}", self.differences(&conflicts)).trim_end().to_owned());
             let (severity, code, description) = (Severity::Warning, Some(REVIEW.into()), Some(summary.trim_end().into()));
             let (title, note) = (title.into(), Some(REVIEWED.into()));
-            self.turn.commit(Body::Notice { severity, title, description, code, note, quoted, details: None }).await?;
+            self.turn.commit(Body::Notice(Notice { severity, title, description, code, note, quoted, details: None })).await?;
         }
         Ok(())
     }
@@ -210,7 +218,7 @@ impl Review<'_> {
         });
         let mut content = changes_shown(remaining);
         content.insert(0, ToolContent::text(&text));
-        let completed = Body::ToolCompleted {
+        let completed = Body::ToolCompleted(ToolEnd {
             tool_call_id: self.id.clone(),
             tool: Some(self.label.clone()),
             status,
@@ -219,7 +227,7 @@ impl Review<'_> {
             locations: Vec::new(),
             details: Some(json!(details)),
             effect: None,
-        };
+        });
         self.turn.commit(completed).await.map(drop)
     }
 }

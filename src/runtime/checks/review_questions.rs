@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::content::{PermissionOption, PermissionOptionKind, ReviewOffer, ToolContent, ToolLabel};
-use crate::event::{Body, PermissionOutcome};
+use crate::event::{Body, PermissionDecision, PermissionOutcome};
 use crate::id::ToolCallId;
 use crate::patch::HunkChoice;
 use crate::session::{PermissionAnswer, Turn, TurnQuestion};
@@ -155,7 +155,17 @@ impl ReviewQuestions<'_> {
         // A permission request that reached no client was not recorded.
         if permission_id.is_some() {
             let (tool_call_id, tool) = (self.call.clone(), Some(self.label.clone()));
-            self.turn.emit(Body::PermissionResolved { permission_id, tool_call_id, tool, outcome, reason, by, rule: None }).await;
+            self.turn
+                .emit(Body::PermissionResolved(PermissionDecision {
+                    permission_id,
+                    tool_call_id,
+                    tool,
+                    outcome,
+                    reason,
+                    by,
+                    rule: None,
+                }))
+                .await;
         }
         match (outcome, answer.option_id.clone()) {
             (PermissionOutcome::Denied | PermissionOutcome::Cancelled, _) | (_, None) => Err(no_decision),

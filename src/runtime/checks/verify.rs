@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::content::{CheckResult, ToolStatus, listed, plain_text};
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, Severity};
+use crate::event::{Body, Notice, Severity, ToolEnd};
 use crate::id::ToolCallId;
 use crate::limits;
 use crate::options::Mode;
@@ -132,7 +132,7 @@ impl<'a> Verification<'a> {
         let maker = if changed { CallMaker::NuncioForModel } else { CallMaker::Nuncio };
         let call = ToolCall::announce_by(maker, turn, self.environment, tool_use).await;
         let EndedCall { completed, messages, .. } = call.finish(turn).await?;
-        let Body::ToolCompleted { status, output, details, .. } = completed else { return Ok(None) };
+        let Body::ToolCompleted(ToolEnd { status, output, details, .. }) = completed else { return Ok(None) };
         let text = plain_text(&output);
         let results = details.filter(|_| status == ToolStatus::Completed).and_then(|details| Results::deserialize(details).ok());
         let error = results.is_none().then(|| text.clone());
@@ -178,12 +178,20 @@ fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, outpu
     let (title, description) = (title, Some(format!("{failed}{known}; {next}")));
     let note = format!("the project's checks were run because files changed, and failed. {noted}{order} Their output follows.");
     let (code, quoted) = (Some(CODE.into()), Some(output.trim_end().to_owned()));
-    Body::Notice { severity: Severity::Warning, title, description, code, note: Some(note), quoted, details: None }
+    Body::Notice(Notice { severity: Severity::Warning, title, description, code, note: Some(note), quoted, details: None })
 }
 
 fn notice(title: &str, description: String) -> Body {
     let (severity, code) = (Severity::Warning, Some(CODE.into()));
-    Body::Notice { severity, title: title.into(), description: Some(description), code, note: None, quoted: None, details: None }
+    Body::Notice(Notice {
+        severity,
+        title: title.into(),
+        description: Some(description),
+        code,
+        note: None,
+        quoted: None,
+        details: None,
+    })
 }
 
 /// Returns the commands, and whether some of them are new since the start of the session.

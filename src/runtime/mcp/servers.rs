@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::launch::launch;
 use crate::config::McpServer;
 use crate::content::listed;
-use crate::event::{Body, Severity};
+use crate::event::{Body, Notice, Severity};
 use crate::limits;
 use crate::mcp::{McpServerHandle, Offer, State};
 use crate::runtime::environment::session_environment::SessionEnvironment;
@@ -291,7 +291,15 @@ impl SessionServer {
             changes.insert(0, format!("the previous run ended: {why}"));
         }
         let severity = if restarted { Severity::Warning } else { Severity::Info };
-        Some(Body::Notice { severity, title, description: Some(changes.join("; ")), code: None, note, quoted, details: None })
+        Some(Body::Notice(Notice {
+            severity,
+            title,
+            description: Some(changes.join("; ")),
+            code: None,
+            note,
+            quoted,
+            details: None,
+        }))
     }
 }
 

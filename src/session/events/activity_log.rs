@@ -3,7 +3,7 @@
 
 use tracing::{Level, debug, enabled};
 
-use crate::event::{Actor, Body, Event};
+use crate::event::{Actor, Body, Event, PermissionDecision, StepEnd, StepStart, ToolEnd, TurnFailure};
 use crate::session::folds::state::SessionState;
 
 /// Logs an event that this process wrote. `state` is the session state before the event.
@@ -17,19 +17,19 @@ pub(super) fn log(event: &Event, state: &SessionState) {
     match &event.body {
         Body::TurnStarted { by, .. } => debug!(session, turn, by = by.as_ref().map(Actor::as_str), "{name}"),
         Body::TurnCompleted { stop_reason } => debug!(session, turn, ?stop_reason, "{name}"),
-        Body::TurnFailed { code, .. } => debug!(session, turn, code, "{name}"),
+        Body::TurnFailed(TurnFailure { code, .. }) => debug!(session, turn, code, "{name}"),
         Body::TurnCancelled { cause } => debug!(session, turn, ?cause, "{name}"),
         Body::TurnInterrupted {} => debug!(session, turn, "{name}"),
-        Body::StepStarted { step, model, .. } => debug!(session, turn, step, model, "{name}"),
-        Body::StepCompleted { step, model, outcome, usage, retry_at_ms, .. } => {
+        Body::StepStarted(StepStart { step, model, .. }) => debug!(session, turn, step, model, "{name}"),
+        Body::StepCompleted(StepEnd { step, model, outcome, usage, retry_at_ms, .. }) => {
             let (input, output) = usage.map(|usage| (usage.input_tokens, usage.output_tokens)).unzip();
             debug!(session, turn, step, model, ?outcome, input, output, retry_at_ms, "{name}");
         }
         Body::RequestRepaired { parts } => debug!(session, turn, parts = parts.len(), "{name}"),
-        Body::PermissionResolved { tool_call_id, outcome, by, .. } => {
+        Body::PermissionResolved(PermissionDecision { tool_call_id, outcome, by, .. }) => {
             debug!(session, turn, call = tool_call_id.as_str(), ?outcome, by = by.as_str(), "{name}");
         }
-        Body::ToolCompleted { tool_call_id, status, .. } => {
+        Body::ToolCompleted(ToolEnd { tool_call_id, status, .. }) => {
             let open = state.open_tools.iter().find(|open| open.id == *tool_call_id);
             let (tool, since_ms) = open.map(|open| (open.label.name.as_str(), open.running_ms)).unzip();
             let ms = since_ms.flatten().map(|since_ms| event.at_ms.saturating_sub(since_ms));

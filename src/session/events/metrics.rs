@@ -5,7 +5,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 
-use crate::event::{Body, Event, ignored};
+use crate::event::{Body, Event, ToolEnd, UsageUpdate, ignored};
 use crate::session::folds::state::SessionState;
 
 /// Labels of the counter of ended turns.
@@ -61,7 +61,7 @@ impl SessionMetrics {
             Body::TurnFailed { .. } => ended("failed"),
             Body::TurnCancelled { .. } => ended("cancelled"),
             Body::TurnInterrupted {} => ended("interrupted"),
-            Body::UsageUpdated { usage, .. } => {
+            Body::UsageUpdated(UsageUpdate { usage, .. }) => {
                 for (kind, tokens) in [
                     ("input", usage.input_tokens),
                     ("output", usage.output_tokens),
@@ -71,7 +71,7 @@ impl SessionMetrics {
                     self.tokens.get_or_create(&TokenLabels { kind }).inc_by(tokens);
                 }
             }
-            Body::ToolCompleted { tool_call_id, status, .. } => {
+            Body::ToolCompleted(ToolEnd { tool_call_id, status, .. }) => {
                 let ran = state.open_tools.iter().find(|open| open.id == *tool_call_id);
                 let Some((open, since_ms)) = ran.and_then(|open| Some((open, open.running_ms?))) else { return };
                 let kind = format!("{:?}", open.kind).to_lowercase();

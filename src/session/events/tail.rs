@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::content::{Part, ToolContent};
-use crate::event::{Body, Event, ignored};
+use crate::event::{Body, Event, PermissionRequest, QueuedMessage, ToolEnd, ToolStart, ToolUpdate, ignored};
 use crate::id::Seq;
 
 /// Maximum number of recent events per session that are kept in memory for the session's followers.
@@ -60,14 +60,13 @@ fn approximate_bytes(body: &Body) -> usize {
     };
     200 + match body {
         Body::MessageDelta { text, .. } => text.len(),
-        Body::MessageCompleted { parts, .. } | Body::MessageQueued { parts, .. } => parts.iter().map(part).sum(),
-        Body::ToolUpdated { content: Some(list), .. } | Body::PermissionRequested { content: list, .. } => {
-            list.iter().map(content).sum()
-        }
-        Body::ToolCompleted { output, content: list, .. } => {
+        Body::MessageCompleted { parts, .. } | Body::MessageQueued(QueuedMessage { parts, .. }) => parts.iter().map(part).sum(),
+        Body::ToolUpdated(ToolUpdate { content: Some(list), .. })
+        | Body::PermissionRequested(PermissionRequest { content: list, .. }) => list.iter().map(content).sum(),
+        Body::ToolCompleted(ToolEnd { output, content: list, .. }) => {
             output.iter().map(part).sum::<usize>() + list.iter().map(content).sum::<usize>()
         }
-        Body::ToolStarted { input, input_text, .. } => {
+        Body::ToolStarted(ToolStart { input, input_text, .. }) => {
             input_text.as_ref().map_or(0, String::len)
                 + input.as_object().map_or(0, |map| map.values().map(|value| value.as_str().map_or(20, str::len)).sum())
         }
@@ -76,7 +75,7 @@ fn approximate_bytes(body: &Body) -> usize {
             changed.input.as_object().map_or(0, |map| map.values().map(|value| value.as_str().map_or(20, str::len)).sum())
         }
         Body::ToolInput { .. }
-        | Body::ToolUpdated { content: None, .. }
+        | Body::ToolUpdated(ToolUpdate { content: None, .. })
         | Body::MessageRemoved { .. }
         | Body::PermissionUpdated { .. }
         | Body::PermissionResolved { .. }

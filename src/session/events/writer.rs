@@ -15,7 +15,7 @@ use super::metrics::SessionMetrics;
 use super::signer::Signer;
 use crate::config::Durability;
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, Event, Severity};
+use crate::event::{Body, Event, Severity, ToolUpdate};
 use crate::id::{Seq, TurnId};
 use crate::limits;
 use crate::session::clock::now_ms;
@@ -184,8 +184,8 @@ fn merge(last: &mut Body, next: Body) -> Option<Body> {
             None
         }
         (
-            Body::ToolUpdated { tool_call_id, status: None, content, .. },
-            Body::ToolUpdated { tool_call_id: next_id, status: None, content: Some(newer), change },
+            Body::ToolUpdated(ToolUpdate { tool_call_id, status: None, content, .. }),
+            Body::ToolUpdated(ToolUpdate { tool_call_id: next_id, status: None, content: Some(newer), change }),
         ) if *tool_call_id == next_id && change.is_empty() => {
             *content = Some(newer);
             None

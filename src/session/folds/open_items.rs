@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::content::{
     Cost, Location, Part, PermissionOption, REVIEW, ReviewOffer, Role, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage,
 };
-use crate::event::{AgentEndReason, Body, Event, Severity, ToolChange};
+use crate::event::{AgentEndReason, Body, Event, Notice, PermissionRequest, Severity, ToolChange, ToolEnd, ToolStart};
 use crate::id::{MessageId, PermissionId, Seq, ToolCallId};
 
 const REVIEW_INTERRUPTED: &str = "the process that asked for the review has ended: the files stay as they were written";
@@ -52,7 +52,8 @@ pub struct OpenTool {
 impl OpenTool {
     /// Creates the open call from its `tool.started`; `None` for other events.
     pub(in crate::session) fn from_body(body: &Body) -> Option<OpenTool> {
-        let Body::ToolStarted { tool_call_id, name, title, kind, category, input, locations, automatic, .. } = body else {
+        let Body::ToolStarted(ToolStart { tool_call_id, name, title, kind, category, input, locations, automatic, .. }) = body
+        else {
             return None;
         };
         Some(OpenTool {
@@ -85,7 +86,7 @@ impl OpenTool {
             true => (REVIEW_INTERRUPTED, None),
             false => ("interrupted: the process that ran this call has ended; its effect is unknown", Some("unknown".to_owned())),
         };
-        let mut bodies = vec![Body::ToolCompleted {
+        let mut bodies = vec![Body::ToolCompleted(ToolEnd {
             tool_call_id: self.id.clone(),
             tool: Some(self.label.clone()),
             status: ToolStatus::Failed,
@@ -94,11 +95,11 @@ impl OpenTool {
             locations: Vec::new(),
             details: None,
             effect,
-        }];
+        })];
         if review {
             let (severity, title) = (Severity::Warning, "The review was interrupted".to_owned());
             let (description, code) = (Some(REVIEW_INTERRUPTED.to_owned()), Some(REVIEW.to_owned()));
-            bodies.push(Body::Notice { severity, title, description, code, note: None, quoted: None, details: None });
+            bodies.push(Body::Notice(Notice { severity, title, description, code, note: None, quoted: None, details: None }));
         }
         bodies
     }
@@ -167,7 +168,15 @@ pub struct OpenPermission {
 impl OpenPermission {
     /// Creates the open request from its `permission.requested`; `None` for other events.
     pub(in crate::session) fn from_event(event: &Event) -> Option<OpenPermission> {
-        let Body::PermissionRequested { permission_id, tool_call_id, tool, content, options, deadline_ms, review } = &event.body
+        let Body::PermissionRequested(PermissionRequest {
+            permission_id,
+            tool_call_id,
+            tool,
+            content,
+            options,
+            deadline_ms,
+            review,
+        }) = &event.body
         else {
             return None;
         };

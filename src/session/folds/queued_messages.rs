@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
-use crate::event::{Body, Event, ignored};
+use crate::event::{Body, Event, QueuedMessage, ignored};
 use crate::id::MessageId;
 use crate::limits;
 use crate::session::message::{IncomingMessage, WaitingMessage};
@@ -27,13 +27,15 @@ impl QueuedMessages {
     /// Adds an event. Events must be added in the order of the log.
     pub(crate) fn apply(&mut self, event: &Event) {
         match &event.body {
-            Body::MessageQueued { message_id, role, parts, delivery, auto_run, by } => self.waiting.push(WaitingMessage {
-                message: IncomingMessage { role: *role, ..IncomingMessage::user(message_id.clone(), parts.clone()) },
-                delivery: *delivery,
-                auto_run: *auto_run,
-                by: by.clone(),
-                seq: event.seq,
-            }),
+            Body::MessageQueued(QueuedMessage { message_id, role, parts, delivery, auto_run, by }) => {
+                self.waiting.push(WaitingMessage {
+                    message: IncomingMessage { role: *role, ..IncomingMessage::user(message_id.clone(), parts.clone()) },
+                    delivery: *delivery,
+                    auto_run: *auto_run,
+                    by: by.clone(),
+                    seq: event.seq,
+                })
+            }
             Body::MessageEdited { message_id, parts, delivery, by: _ } => {
                 if let Some(queued) = self.waiting.iter_mut().find(|queued| queued.has_id(message_id)) {
                     queued.edit(parts.clone(), *delivery);

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::content::{Part, Role, ToolStatus};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, ToolEnd};
 
 /// The files that the tools of a session have shown or written, by path.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,7 @@ impl ShownFiles {
     /// Adds an event. Copies shared files only if the event concerns them.
     pub(super) fn apply(files: &mut Arc<ShownFiles>, event: &Event) {
         match &event.body {
-            Body::ToolCompleted { tool: Some(tool), status: ToolStatus::Completed, details: Some(details), .. }
+            Body::ToolCompleted(ToolEnd { tool: Some(tool), status: ToolStatus::Completed, details: Some(details), .. })
                 if ["read", "write", "edit", "apply_patch"].contains(&&*tool.name) =>
             {
                 Arc::make_mut(files).add_call(&tool.name, details, event.at_ms);

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::config::Rule;
-use crate::event::{Body, Event, PermissionOutcome, SessionChange, ignored};
+use crate::event::{Body, Event, PermissionDecision, PermissionOutcome, SessionChange, ignored};
 use crate::id::Seq;
 
 /// The last event that changed what the session may do, or that has a signature.
@@ -31,7 +31,7 @@ pub(in crate::session) fn changes_grants(body: &Body) -> bool {
             others != SessionChange::default()
         }
         Body::SessionCreated { .. } | Body::SessionGranted { .. } | Body::ModeChanged { .. } | Body::BudgetRaised { .. } => true,
-        Body::PermissionResolved { permission_id, outcome, rule, .. } => {
+        Body::PermissionResolved(PermissionDecision { permission_id, outcome, rule, .. }) => {
             let always = matches!(outcome, PermissionOutcome::AllowAlways | PermissionOutcome::RejectAlways);
             always && permission_id.is_some() && rule.is_some()
         }

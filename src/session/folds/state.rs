@@ -18,7 +18,8 @@ use crate::content::{Cost, Part, PlanEntry, Role, StepOutcome, Usage};
 use crate::context::history::History;
 use crate::event::{
     Actor, Body, ChangedCall, ChildEnd, ChildLabel, ChildStatus, CompactionOutcome, DELEGATION, Event, HOOK_FAILED, MessageExtra,
-    PermissionOutcome, SessionChange, SessionParent, ignored,
+    Notice, PermissionDecision, PermissionOutcome, SessionChange, SessionParent, StepEnd, StepStart, ToolEnd, ToolUpdate,
+    UsageUpdate, ignored,
 };
 use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
 use crate::options::{Mode, OptionValue, Thinking};
@@ -155,28 +156,28 @@ impl SessionState {
             Body::TurnCompleted { .. } | Body::TurnFailed { .. } | Body::TurnCancelled { .. } | Body::TurnInterrupted {} => {
                 (self.turn, self.open_step) = (None, None);
             }
-            Body::StepStarted { step, model, .. } => self.open_step = Some(OpenStep::new(*step, model)),
+            Body::StepStarted(StepStart { step, model, .. }) => self.open_step = Some(OpenStep::new(*step, model)),
             Body::StepCompleted { .. } => self.open_step = None,
             Body::MessageDelta { message_id, role, text, .. } => self.delta(message_id, *role, text),
             Body::MessageCompleted { message_id, .. } => self.open_messages.retain(|open| open.id != *message_id),
             Body::ToolStarted { .. } => self.open_tools.extend(OpenTool::from_body(&event.body)),
-            Body::ToolUpdated { tool_call_id: id, status, change, .. } => {
+            Body::ToolUpdated(ToolUpdate { tool_call_id: id, status, change, .. }) => {
                 if let Some(open) = self.open_tools.iter_mut().find(|open| open.id == *id) {
                     open.update(*status, change, event.at_ms);
                 }
             }
             Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => self.change_call(id, changed),
-            Body::ToolCompleted { tool_call_id, .. } => self.open_tools.retain(|open| open.id != *tool_call_id),
+            Body::ToolCompleted(ToolEnd { tool_call_id, .. }) => self.open_tools.retain(|open| open.id != *tool_call_id),
             Body::PermissionRequested { .. } => self.open_permissions.extend(OpenPermission::from_event(event)),
             Body::PermissionUpdated { permission_id, deadline_ms } => {
                 let open = self.open_permissions.iter_mut().find(|open| open.id == *permission_id);
                 open.into_iter().for_each(|open| open.deadline_ms = *deadline_ms);
             }
-            Body::PermissionResolved { permission_id: Some(id), outcome, rule, by, .. } => {
+            Body::PermissionResolved(PermissionDecision { permission_id: Some(id), outcome, rule, by, .. }) => {
                 self.resolved(id, *outcome, rule.as_ref(), by)
             }
             Body::PlanUpdated { entries } => self.plan = entries.clone(),
-            Body::UsageUpdated { usage, cost, context_tokens, .. } => self.add_usage(*usage, *cost, *context_tokens),
+            Body::UsageUpdated(UsageUpdate { usage, cost, context_tokens, .. }) => self.add_usage(*usage, *cost, *context_tokens),
             Body::CompactionStarted { .. } => self.compacting = true,
             Body::CompactionCompleted { context_tokens, .. } => {
                 self.compacting = false;
@@ -193,12 +194,12 @@ impl SessionState {
             Body::AgentStarted { .. } | Body::AgentEnded { .. } => OpenAgentProcess::apply(&mut self.agent_process, &event.body),
             Body::RequestRepaired { parts } => Arc::make_mut(&mut self.refused).extend(parts.iter().cloned()),
             Body::ModeChanged { mode } => self.mode = mode.clone(),
-            Body::Notice { title, code: Some(code), .. } if code == HOOK_FAILED => {
+            Body::Notice(Notice { title, code: Some(code), .. }) if code == HOOK_FAILED => {
                 self.failed_hooks.insert(title.clone());
             }
             Body::SessionClosed {}
             | Body::ToolInput { .. }
-            | Body::PermissionResolved { permission_id: None, .. }
+            | Body::PermissionResolved(PermissionDecision { permission_id: None, .. })
             | Body::HookCompleted { .. }
             | Body::ContextPruned { .. }
             | Body::Notice { .. }
@@ -307,7 +308,7 @@ impl SessionState {
             });
         }
         for open in &self.open_permissions {
-            bodies.push(Body::PermissionResolved {
+            bodies.push(Body::PermissionResolved(PermissionDecision {
                 permission_id: Some(open.id.clone()),
                 tool_call_id: open.tool_call_id.clone(),
                 tool: open.label.clone(),
@@ -315,7 +316,7 @@ impl SessionState {
                 reason: Some("the process that requested it has ended".into()),
                 by: Actor::Interrupted,
                 rule: None,
-            });
+            }));
         }
         for child in &self.open_children {
             let end = ChildEnd {
@@ -332,7 +333,7 @@ impl SessionState {
         bodies.extend(self.open_tools.iter().flat_map(OpenTool::interrupted));
         bodies.extend(self.open_check.iter().map(OpenCheck::interrupted));
         if let Some(OpenStep { step, model, usage, cost }) = self.open_step.clone() {
-            bodies.push(Body::StepCompleted {
+            bodies.push(Body::StepCompleted(StepEnd {
                 step,
                 model,
                 outcome: StepOutcome::Interrupted,
@@ -341,7 +342,7 @@ impl SessionState {
                 error: None,
                 retry_at_ms: None,
                 request: None,
-            });
+            }));
         }
         if self.compacting {
             bodies.push(Body::CompactionCompleted {

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::state::SessionState;
-use super::turns::{TurnFailure, TurnRecord, TurnStatus};
+use super::turns::{TurnRecord, TurnStatus};
 use crate::content::{Cost, StopReason, ToolKind, ToolStatus};
-use crate::event::{Body, CancelCause, Event, ignored};
+use crate::event::{Body, CancelCause, Event, TurnFailure, ignored};
 use crate::id::{PermissionId, ToolCallId, TurnId};
 use crate::store::{ActivityColumns, SessionRow};
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use serde_with::skip_serializing_none;
 
 use crate::content::{Cost, StepOutcome, StopReason, Usage};
-use crate::event::{Actor, Body, CancelCause, ChildEnd, Event, ignored};
+use crate::event::{
+    Actor, Body, CancelCause, ChildEnd, Event, PermissionDecision, PermissionRequest, StepEnd, StepStart, TurnFailure, UsageUpdate,
+    ignored,
+};
 use crate::id::{PermissionId, Seq, SessionId, TurnId};
 
 /// Progress of a turn.
@@ -82,17 +83,6 @@ fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
     Some(total)
 }
 
-/// Error of a failed turn. `code` is a code of the error table; `info` has facts for clients.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Failure")]
-pub(crate) struct TurnFailure {
-    pub code: String,
-    pub message: String,
-    pub hint: Option<String>,
-    pub info: Option<Value>,
-}
-
 /// All turns, oldest first, and their totals.
 #[derive(Clone, Debug, Default)]
 pub struct TurnRecords {
@@ -116,27 +106,25 @@ impl TurnRecords {
                     last.stop_reason = Some(*stop_reason);
                 }
             }
-            Body::TurnFailed { code, message, hint, info } => {
+            Body::TurnFailed(failure) => {
                 self.end(TurnStatus::Failed, event);
-                let (code, message) = (code.clone(), message.clone());
-                let error = TurnFailure { code, message, hint: hint.clone(), info: info.clone() };
                 if let Some(last) = self.turns.last_mut() {
-                    last.error = Some(Box::new(error));
+                    last.error = Some(Box::new(failure.clone()));
                 }
             }
-            Body::StepStarted { model, .. } => {
+            Body::StepStarted(StepStart { model, .. }) => {
                 self.set_model(model, event);
                 if let Some(turn) = self.running(event) {
                     turn.requests += 1;
                     turn.has_steps = true;
                 }
             }
-            Body::StepCompleted { outcome: StepOutcome::Retried, .. } => {
+            Body::StepCompleted(StepEnd { outcome: StepOutcome::Retried, .. }) => {
                 if let Some(turn) = self.running(event) {
                     turn.requests = turn.requests.saturating_sub(1);
                 }
             }
-            Body::UsageUpdated { model, usage, cost, .. } => {
+            Body::UsageUpdated(UsageUpdate { model, usage, cost, .. }) => {
                 self.set_model(model, event);
                 self.usage = sum(self.usage, Some(*usage));
                 self.cost = Cost::sum(self.cost, *cost);
@@ -146,12 +134,12 @@ impl TurnRecords {
                     turn.requests += u64::from(!turn.has_steps && *usage != Usage::default());
                 }
             }
-            Body::PermissionRequested { permission_id, .. } if self.running(event).is_some() => {
+            Body::PermissionRequested(PermissionRequest { permission_id, .. }) if self.running(event).is_some() => {
                 let (asks, since_ms) = &mut self.asks;
                 *since_ms = if asks.is_empty() { event.at_ms } else { *since_ms };
                 asks.push(permission_id.clone());
             }
-            Body::PermissionResolved { permission_id: Some(id), .. } => {
+            Body::PermissionResolved(PermissionDecision { permission_id: Some(id), .. }) => {
                 self.asks.0.retain(|open| open != id);
                 self.end_wait(event);
             }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::content::{REVIEW, ReviewDetails, Role, WorkProblems, plain_text};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, ToolEnd, ToolStart};
 use crate::id::ToolCallId;
 
 /// Maximum size of a subagent's text that is shown while it runs, in bytes.
@@ -42,12 +42,12 @@ impl WorkView {
                     false => self.answer += &format!("\n{text}"),
                 }
             }
-            Body::ToolStarted { tool_call_id, title, .. } => {
+            Body::ToolStarted(ToolStart { tool_call_id, title, .. }) => {
                 self.calls.push((tool_call_id.clone(), title.clone()));
                 // Hosted agents do not report their model requests.
                 self.new_step = true;
             }
-            Body::ToolCompleted { tool_call_id, tool, output, details, .. } => {
+            Body::ToolCompleted(ToolEnd { tool_call_id, tool, output, details, .. }) => {
                 self.calls.retain(|(id, _)| id != tool_call_id);
                 if tool.as_ref().is_some_and(|tool| tool.name == REVIEW) && has_rejections(details.as_ref()) {
                     self.unresolved.rejected.push(plain_text(output));

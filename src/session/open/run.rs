@@ -11,7 +11,7 @@ use tracing::Instrument;
 use super::decisions::refuse;
 use crate::content::{StopReason, plain_text};
 use crate::error::{Error, Result};
-use crate::event::{Body, CancelCause, Delivery, SessionChange, Severity};
+use crate::event::{Body, CancelCause, Delivery, PermissionDecision, SessionChange, Severity};
 use crate::id::{Seq, TurnId};
 use crate::session::events::log::committed;
 use crate::session::folds::turns::TurnRecord;
@@ -236,7 +236,9 @@ impl RunningTurn {
             // Running subagents record their end, and the end of their permission requests.
             let of_child = match &body {
                 Body::ChildCompleted { .. } => true,
-                Body::PermissionResolved { tool_call_id, .. } => children.iter().any(|child| child.tool_call_id == *tool_call_id),
+                Body::PermissionResolved(PermissionDecision { tool_call_id, .. }) => {
+                    children.iter().any(|child| child.tool_call_id == *tool_call_id)
+                }
                 _ => false,
             };
             if !body.ends_turn() && !of_child {

@@ -9,7 +9,7 @@ use tokio::sync::MutexGuard;
 use super::running_children::{RefusedBudget, RunningChildren};
 use crate::content::{BudgetLimit, BudgetLimits, Resource};
 use crate::error::Result;
-use crate::event::Body;
+use crate::event::{Body, PermissionDecision};
 use crate::id::TurnId;
 use crate::session::clock::now_ms;
 use crate::session::events::log::SessionLog;
@@ -148,7 +148,16 @@ impl BudgetQuestion<'_> {
         let (permission_id, answer) = asks.ask(question).await;
         if permission_id.is_some() {
             let (outcome, reason, by) = (answer.outcome, answer.reason.clone(), answer.by.clone());
-            asks.emit(Body::PermissionResolved { permission_id, tool_call_id, tool, outcome, reason, by, rule: None }).await;
+            asks.emit(Body::PermissionResolved(PermissionDecision {
+                permission_id,
+                tool_call_id,
+                tool,
+                outcome,
+                reason,
+                by,
+                rule: None,
+            }))
+            .await;
         }
         answer
     }

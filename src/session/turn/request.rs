@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{Policy, Rule};
 use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel, ToolStatus};
-use crate::event::{Actor, Body, PermissionOutcome, ToolChange};
+use crate::event::{Actor, Body, PermissionDecision, PermissionOutcome, PermissionRequest, ToolChange, ToolUpdate};
 use crate::id::{PermissionId, ToolCallId, TurnId};
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
@@ -110,7 +110,7 @@ impl Turn {
         let waiting = self.wait();
         let deadline_ms = deadline.at_ms();
         for request in &open {
-            let body = Body::PermissionRequested {
+            let body = Body::PermissionRequested(PermissionRequest {
                 permission_id: request.id.clone(),
                 tool_call_id: request.tool_call_id.clone(),
                 tool: Some(request.tool.clone()),
@@ -118,7 +118,7 @@ impl Turn {
                 options: options.clone(),
                 deadline_ms,
                 review: review.clone(),
-            };
+            });
             request.log.emit(request.turn.clone(), body).await;
         }
         let ended = |outcome, by, reason| PermissionAnswer::without_choice(outcome, by, Some(reason));
@@ -211,7 +211,16 @@ impl Turn {
     /// Records the end of a permission request in the parent sessions, if the request in `body`
     /// appears there. An "always" answer also becomes a rule of these sessions.
     pub(in crate::session) async fn resolve_above(&self, body: &Body) {
-        let Body::PermissionResolved { permission_id: Some(own), tool: Some(tool), outcome, reason, by, rule, .. } = body else {
+        let Body::PermissionResolved(PermissionDecision {
+            permission_id: Some(own),
+            tool: Some(tool),
+            outcome,
+            reason,
+            by,
+            rule,
+            ..
+        }) = body
+        else {
             return;
         };
         let asked = self.asked_above.lock().remove(own);
@@ -235,7 +244,7 @@ impl Turn {
         let tool_call_id = ancestor.tool_call_id.clone();
         if ancestor.log.state(|state| state.open_tools.iter().any(|open| open.id == tool_call_id)) {
             let status = Some(ToolStatus::InProgress);
-            let update = Body::ToolUpdated { tool_call_id, status, content: None, change: ToolChange::default() };
+            let update = Body::ToolUpdated(ToolUpdate { tool_call_id, status, content: None, change: ToolChange::default() });
             ancestor.log.emit(ancestor.running_turn(), update).await;
         }
     }
@@ -248,7 +257,7 @@ impl Turn {
         answer: PermissionAnswer,
         rule: Option<Value>,
     ) {
-        let body = Body::PermissionResolved {
+        let body = Body::PermissionResolved(PermissionDecision {
             permission_id,
             tool_call_id: ancestor.tool_call_id.clone(),
             tool: Some(label),
@@ -256,7 +265,7 @@ impl Turn {
             reason: answer.reason,
             by: answer.by,
             rule,
-        };
+        });
         ancestor.log.emit(ancestor.running_turn(), body).await;
     }
 

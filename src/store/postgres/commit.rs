@@ -12,7 +12,7 @@ use super::PostgresStore;
 use super::events::text;
 use super::failure::Columns;
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, QueuedMessage};
 use crate::store::rows::{Append, CommitOutcome};
 
 /// Changes the rows of the sessions whose owner, generation and last event are the expected ones,
@@ -109,7 +109,9 @@ impl EventArrays {
     pub(super) fn add(&mut self, place: i64, event: &Event, call: Option<&str>) -> Result<()> {
         let body = event.stored().map_err(|error| Error::internal(format!("writing events: {error}")))?;
         let message = match &event.body {
-            Body::MessageQueued { message_id, .. } | Body::MessageCompleted { message_id, .. } => Some(message_id.as_str()),
+            Body::MessageQueued(QueuedMessage { message_id, .. }) | Body::MessageCompleted { message_id, .. } => {
+                Some(message_id.as_str())
+            }
             _ => None,
         };
         self.place.push(place);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use nuncio::event::Body;
+use nuncio::event::{Body, ToolEnd};
 use nuncio::{Agent, Decision, Kind, Mode, Output, Tool, ToolAccess, ToolContext, ToolError};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
@@ -90,7 +90,7 @@ async fn own_tool_reports_errors_and_details() {
     assert!(outputs[0].contains("word"), "{outputs:?}");
     assert_eq!(outputs[1..], ["it failed", "a a"]);
     let details = all.iter().find_map(|event| match &event.body {
-        Body::ToolCompleted { details: Some(details), .. } if details["length"] == 1 => Some(details.clone()),
+        Body::ToolCompleted(ToolEnd { details: Some(details), .. }) if details["length"] == 1 => Some(details.clone()),
         _ => None,
     });
     assert_eq!(details, Some(json!({"length": 1})));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, stream};
 use nuncio::content::{Part, StopReason, ToolContent, ToolKind};
-use nuncio::event::{Body, HookEvent};
+use nuncio::event::{Body, HookEvent, ToolEnd, ToolStart};
 use nuncio::{
     Chunk, ChunkStream, FailurePolicy, Hook, HookEffect, HookError, HookRequest, Kind, Media, Message, Model, ModelError,
     ModelProvider, ModelRequest, Output, Retry, Thinking, Tool, ToolAccess, ToolContext, ToolError,
@@ -195,8 +195,8 @@ async fn output_has_json_images_and_a_text_for_users() {
         let (mut started, mut completed) = (None, None);
         for event in &all {
             match &event.body {
-                Body::ToolStarted { title, kind, .. } => started = Some((title.clone(), *kind)),
-                Body::ToolCompleted { output, content, .. } => completed = Some((output.clone(), content.clone())),
+                Body::ToolStarted(ToolStart { title, kind, .. }) => started = Some((title.clone(), *kind)),
+                Body::ToolCompleted(ToolEnd { output, content, .. }) => completed = Some((output.clone(), content.clone())),
                 _ => {}
             }
         }

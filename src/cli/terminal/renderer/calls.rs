@@ -9,7 +9,7 @@ use crate::content::ToolContent;
 use crate::id::ToolCallId;
 use crate::patch::{self, Side};
 use crate::terminal_text::{output, output_line, question as escape_question};
-use crate::transcript::{Denial, ToolEnd, ToolOutcome};
+use crate::transcript::{Denial, ToolEndBlock, ToolOutcome};
 
 impl TerminalRenderer {
     /// Renders the content of a permission question in full. Text that equals the call's title is
@@ -49,7 +49,7 @@ impl TerminalRenderer {
     }
 
     /// Renders the result of a call.
-    pub(super) fn tool_end(&mut self, end: &ToolEnd<'_>) -> Vec<RenderedText> {
+    pub(super) fn tool_end(&mut self, end: &ToolEndBlock<'_>) -> Vec<RenderedText> {
         let partial = PartialChange::new(&end.proposed, &end.content, &self.cwd);
         let changes = partial.as_ref().is_none_or(|partial| partial.edited);
         let shown = end.content.iter().filter(|content| changes || !matches!(content, ToolContent::Diff { .. }));
