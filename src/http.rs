@@ -25,7 +25,6 @@ mod turn;
 mod web;
 mod write_timeout;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,9 +62,10 @@ const CONNECTIONS_CLOSED: usize = 64;
 const HTTP_SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// HTTP server options from the command line.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct HttpOptions {
-    pub address: SocketAddr,
+    /// Host and port to listen on.
+    pub address: String,
     /// True if addresses outside the loopback interface are allowed.
     pub public: bool,
     /// True if a reverse proxy terminates TLS.
@@ -93,13 +93,17 @@ pub(crate) struct HttpServer {
 impl HttpServer {
     /// Checks the options, generates the owner token if needed and binds the address.
     pub(crate) async fn open(app: Arc<App>, options: HttpOptions) -> Result<HttpServer> {
+        let address = tokio::net::lookup_host(&options.address).await.ok().and_then(|mut found| found.next()).ok_or_else(|| {
+            let message = format!("--http: invalid address {}", options.address);
+            Error::invalid_params(message).hint("give a host and a port: 127.0.0.1:8686")
+        })?;
         let settings = &app.services.user.settings;
         let tls = tls::acceptor(&settings.http, settings.cluster.address.is_some())?;
         if settings.cluster.address.is_some() && (tls.is_none() || settings.store.postgres().is_none()) {
             let hint = "set http.tls_certificate, http.tls_key and store.url";
             return Err(Error::invalid_params("cluster.address requires TLS and a PostgreSQL database").hint(hint));
         }
-        if !options.address.ip().is_loopback() {
+        if !address.ip().is_loopback() {
             let refused = |message: &str, hint: &str| Err(Error::invalid_params(message).hint(hint));
             if !options.public {
                 return refused(
@@ -114,8 +118,8 @@ impl HttpServer {
         }
         let tokens = Tokens::new(&app.places.data);
         let token = tokens.owner()?;
-        let doing = format!("listening on {}", options.address);
-        let listener = TcpListener::bind(options.address).await.map_err(|error| {
+        let doing = format!("listening on {address}");
+        let listener = TcpListener::bind(address).await.map_err(|error| {
             Error::invalid_params(format!("{doing}: {error}"))
                 .hint("choose another --http ADDR, or stop the process that listens there")
                 .source(error)

@@ -9,7 +9,7 @@ pub(crate) mod mcp;
 pub(crate) mod services;
 
 pub(crate) use calls::budget::TurnBudget;
-pub(crate) use calls::call_host::{CallHost, CallOrigin, CallOutcome, CallResult, Question};
+pub(crate) use calls::call_host::{CallHost, CallOrigin, CallOutcome, CallResult};
 pub(crate) use calls::execute::{ToolCall, ToolUse};
 pub(crate) use calls::form_options::{field_values, is_choice};
 pub(crate) use calls::hooks::ForeignCallHooks;

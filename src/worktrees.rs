@@ -30,7 +30,7 @@ use crate::process::ProcessLauncher;
 use crate::store::{Store, WorkspaceRow, WorkspaceState};
 use crate::workspace::create_private_dir;
 
-pub(crate) use apply::{ApplyMode, ApplyRequest};
+pub(crate) use apply::{ApplyMode, ApplyOutcome, ApplyRequest};
 pub(crate) use changes::ChangesSinceBase;
 pub(crate) use create::{CreatedWorktree, NewWorktree, WorktreeName};
 pub(crate) use delete::Deletion;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use super::views::options::modes_with;
@@ -19,8 +18,8 @@ use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::directories::directory;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
-use crate::config::{Policy, mask_urls};
-use crate::content::{AgentStatus, ToolCategory, ToolKind};
+use crate::config::mask_urls;
+use crate::content::AgentStatus;
 use crate::error::Result;
 use crate::hub::TerminalSession;
 use crate::id::SessionId;
@@ -36,32 +35,6 @@ use crate::tools::task::{SkippedAgent, TaskAgent, TaskAgents};
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoParams {}
 
-/// A tool. `inputSchema` is a JSON Schema (draft 2020-12) of an object.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "Tool")]
-pub(crate) struct ToolView {
-    name: String,
-    /// The name for users.
-    label: String,
-    description: String,
-    kind: ToolKind,
-    /// The resources that its calls access.
-    category: ToolCategory,
-    /// The decision about an ordinary call inside the session's directory, by the session's mode
-    /// and the rules; `ask`: the call needs approval. A rule about certain paths, commands or
-    /// addresses can decide differently about a certain call.
-    approval: Policy,
-    input_schema: Value,
-}
-
-impl ToolView {
-    fn from_tool(tool: OfferedTool) -> ToolView {
-        let OfferedTool { name, label, description, kind, category, approval, input_schema } = tool;
-        ToolView { name, label, description, kind, category, approval, input_schema }
-    }
-}
-
 /// Selects the session whose tools are listed.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -73,7 +46,7 @@ pub(crate) struct ListToolsParams {
 /// Tools that models can call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ToolList {
-    tools: Vec<ToolView>,
+    tools: Vec<OfferedTool>,
 }
 
 /// The method `_nuncio/tool/list`.
@@ -102,7 +75,7 @@ impl Method for ListTools {
                 services.tools.iter().map(offered).collect()
             }
         };
-        Ok(Reply::new(ToolList { tools: tools.into_iter().map(ToolView::from_tool).collect() }))
+        Ok(Reply::new(ToolList { tools }))
     }
 }
 

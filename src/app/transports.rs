@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Bootstrap, build_with};
 use crate::api::App;
 use crate::config::{LoadedSettings, Overrides};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::http::{HttpOptions, HttpServer};
 use crate::session::Capacity;
 use crate::workspace::real_path;
@@ -61,21 +61,6 @@ impl<R: AsyncRead + Unpin, F: FnOnce() + Unpin> AsyncRead for FirstByte<R, F> {
     }
 }
 
-/// Command-line options of the HTTP server.
-#[derive(Default)]
-pub(crate) struct HttpFlags {
-    /// Host and port to listen on.
-    pub address: String,
-    /// True if addresses that other machines can reach are allowed.
-    pub public: bool,
-    /// True if a reverse proxy terminates TLS.
-    pub behind_proxy: bool,
-    /// Additional `Host` values to accept.
-    pub hosts: Vec<String>,
-    /// Additional origins to accept.
-    pub origins: Vec<String>,
-}
-
 /// Returns the directories to which clients of a server have access: its own directory, those of
 /// `--root` and of the settings.
 pub(crate) fn server_roots(cwd: &Path, overrides: &Overrides, user: &LoadedSettings) -> Vec<PathBuf> {
@@ -84,28 +69,17 @@ pub(crate) fn server_roots(cwd: &Path, overrides: &Overrides, user: &LoadedSetti
 }
 
 /// Builds the application and its HTTP server, which listens but does not accept connections yet.
-pub(crate) async fn http_server(bootstrap: Bootstrap, flags: HttpFlags) -> Result<(Arc<App>, HttpServer)> {
+pub(crate) async fn http_server(bootstrap: Bootstrap, options: HttpOptions) -> Result<(Arc<App>, HttpServer)> {
     let http = &bootstrap.loaded.settings.http;
     let capacity = Capacity { sessions: http.max_sessions, turns: http.max_turns };
     let app = build_with(bootstrap, capacity)?;
-    let server = http_server_of(app.clone(), flags).await?;
+    let server = http_server_of(app.clone(), options).await?;
     Ok((app, server))
 }
 
 /// Creates the HTTP server of an application; see [`http_server`].
-pub(crate) async fn http_server_of(app: Arc<App>, flags: HttpFlags) -> Result<HttpServer> {
-    let address = tokio::net::lookup_host(&flags.address).await.ok().and_then(|mut found| found.next()).ok_or_else(|| {
-        Error::invalid_params(format!("--http: invalid address {}", flags.address)).hint("give a host and a port: 127.0.0.1:8686")
-    })?;
-    let roots = server_roots(&app.cwd, &app.services.overrides, &app.services.user);
-    let options = HttpOptions {
-        address,
-        public: flags.public,
-        behind_proxy: flags.behind_proxy,
-        hosts: flags.hosts,
-        origins: flags.origins,
-        roots,
-    };
+pub(crate) async fn http_server_of(app: Arc<App>, options: HttpOptions) -> Result<HttpServer> {
+    let options = HttpOptions { roots: server_roots(&app.cwd, &app.services.overrides, &app.services.user), ..options };
     HttpServer::open(app, options).await
 }
 

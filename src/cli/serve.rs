@@ -4,14 +4,15 @@ use std::io::IsTerminal;
 
 use super::flags::HttpArgs;
 use super::terminal::output::{print, print_stderr};
-use crate::app::{self, Bootstrap, HttpFlags};
+use crate::app::{self, Bootstrap};
 use crate::error::Result;
+use crate::http::HttpOptions;
 use crate::http::Tokens;
 use crate::terminal_text::output_line;
 
-fn flags(address: String, options: HttpArgs) -> HttpFlags {
+fn flags(address: String, options: HttpArgs) -> HttpOptions {
     let HttpArgs { allow_public, behind_proxy, hosts, origins } = options;
-    HttpFlags { address, public: allow_public, behind_proxy, hosts, origins }
+    HttpOptions { address, public: allow_public, behind_proxy, hosts, origins, roots: Vec::new() }
 }
 
 /// Serves HTTP until a signal arrives. Opens the store first, unless `wait_for_store` is set.

@@ -23,8 +23,8 @@ use crate::id::{PermissionId, ToolCallId};
 use crate::json;
 use crate::limits;
 use crate::options::Mode;
-use crate::runtime::{CallHost, CallOrigin, CallOutcome, CallResult, Question, SessionEnvironment, SessionMcp, ToolCall, ToolUse};
-use crate::session::PermissionAnswer;
+use crate::runtime::{CallHost, CallOrigin, CallOutcome, CallResult, SessionEnvironment, SessionMcp, ToolCall, ToolUse};
+use crate::session::{PermissionAnswer, TurnQuestion};
 use crate::terminal_text::output_line;
 use crate::toolkit::{ClientAccess, Progress, Subagents, ToolError};
 
@@ -143,13 +143,13 @@ impl CallHost for Terminal {
         Box::pin(async { Ok(()) })
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {
+    fn ask(&self, question: TurnQuestion) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {
         Box::pin(async move { (None, self.answer(question).await) })
     }
 }
 
 impl Terminal {
-    async fn answer(&self, Question { label: ToolLabel { title, .. }, content, options, .. }: Question) -> PermissionAnswer {
+    async fn answer(&self, TurnQuestion { tool: ToolLabel { title, .. }, content, options, .. }: TurnQuestion) -> PermissionAnswer {
         let answer = |outcome, reason| PermissionAnswer::without_choice(outcome, Actor::Terminal, reason);
         let Approver::Terminal(lines) = Approver::for_terminal() else {
             let hint = match self.mode {

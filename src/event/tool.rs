@@ -64,6 +64,13 @@ pub struct ToolStart {
     pub automatic: bool,
 }
 
+impl ToolStart {
+    /// Returns the tool, as in later events about the call.
+    pub(crate) fn label(&self) -> ToolLabel {
+        ToolLabel { name: self.name.clone(), title: self.title.clone(), category: self.category }
+    }
+}
+
 /// Changed fields of a tool call; the others are missing.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

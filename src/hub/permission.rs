@@ -140,7 +140,7 @@ impl<'a> PermissionDecider<'a> {
             options: options.to_vec(),
             timeout,
             ends_turn: true,
-            cancel,
+            cancel: cancel.clone(),
             review: None,
         };
         let (id, answer) = self.turn.ask(question).await;

@@ -20,8 +20,8 @@ use crate::event::{Body, ToolEnd};
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
-use crate::runtime::{CallHost, CallOrigin, Question, ToolCall, ToolUse};
-use crate::session::{CommandRequest, CommandResult, PermissionAnswer, Turn};
+use crate::runtime::{CallHost, CallOrigin, ToolCall, ToolUse};
+use crate::session::{CommandRequest, CommandResult, PermissionAnswer, Turn, TurnQuestion};
 use crate::toolkit::{ClientAccess, Progress, Subagents};
 
 /// Maximum number of commands of a hosted agent that run, and that wait, in its turn.
@@ -172,7 +172,7 @@ impl CallHost for CommandHost<'_> {
         CallHost::commit(self.turn, body, durably)
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {
+    fn ask(&self, question: TurnQuestion) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {
         CallHost::ask(self.turn, question)
     }
 }

@@ -6,8 +6,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::api::App;
-use crate::app::{HttpFlags, http_server_of};
+use crate::app::http_server_of;
 use crate::error::Result;
+use crate::http::HttpOptions;
 use crate::task;
 
 /// The HTTP server of an agent: REST, server-sent events and the web console. Dropping it stops it.
@@ -20,8 +21,8 @@ pub struct Server {
 
 impl Server {
     pub(super) async fn start(app: Arc<App>, address: &str) -> Result<Server> {
-        let flags = HttpFlags { address: address.into(), ..HttpFlags::default() };
-        let server = http_server_of(app, flags).await?;
+        let options = HttpOptions { address: address.into(), ..HttpOptions::default() };
+        let server = http_server_of(app, options).await?;
         let (url, token, stop) = (server.url()?, server.token().to_owned(), CancellationToken::new());
         let serving = task::spawn(server.serve(stop.clone()));
         Ok(Server { url, token, stop: stop.drop_guard(), serving })

@@ -63,11 +63,17 @@ impl WaitingMessage {
         }
     }
 
-    /// Creates the event that adds the message to the queue.
-    pub(in crate::session) fn queued(self) -> Body {
-        let WaitingMessage { message, delivery, auto_run, by, seq: _ } = self;
-        let IncomingMessage { id: message_id, role, parts, .. } = message;
-        Body::MessageQueued(QueuedMessage { message_id, role, parts, delivery, auto_run, by })
+    /// Returns the message as events and the API have it.
+    pub(crate) fn queued(&self) -> QueuedMessage {
+        let IncomingMessage { id, role, parts, .. } = &self.message;
+        QueuedMessage {
+            message_id: id.clone(),
+            role: *role,
+            parts: parts.clone(),
+            delivery: self.delivery,
+            auto_run: self.auto_run,
+            by: self.by.clone(),
+        }
     }
 }
 

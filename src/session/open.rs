@@ -290,7 +290,7 @@ impl OpenSession {
     pub(crate) fn is_waiting_for(&self, id: &PermissionId) -> bool {
         match self.is_owned() {
             true => self.broker.is_open(id),
-            false => self.log.state(|state| state.open_permissions.iter().any(|open| open.id == *id)),
+            false => self.log.state(|state| state.open_permissions.iter().any(|open| open.has_id(id))),
         }
     }
 

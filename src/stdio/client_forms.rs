@@ -11,7 +11,7 @@ use crate::protocol::acp;
 pub(super) async fn fill(requests: &ClientRequests, form: &Form, call: &ToolCallId) -> Option<FormAnswer> {
     let supported = requests.client.capabilities().elicitation?;
     // The call of a subagent is not a call of the session that the client sees.
-    let known = requests.log.state(|state| state.open_tools.iter().any(|open| open.id == *call));
+    let known = requests.log.state(|state| state.open_tools.iter().any(|open| open.has_id(call)));
     let scope = acp::ElicitationSessionScope::new(requests.session());
     let scope = scope.tool_call_id(known.then(|| acp::ToolCallId::new(call.as_str())));
     let message = format!("{}: {}", form.server, form.message);

@@ -11,10 +11,9 @@ use serde_json::json;
 use super::permission::PermissionAnswers;
 use super::project::{self, Projection};
 use crate::api::{App, Client};
-use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel};
 use crate::context::commands::SlashCommand;
 use crate::event::{Body, ChildLabel, Event, PermissionDecision, PermissionRequest, StepStart};
-use crate::id::{PermissionId, Seq, SessionId, ToolCallId};
+use crate::id::{PermissionId, Seq, SessionId};
 use crate::limits;
 use crate::protocol::{acp, content};
 use crate::rpc::FrameWriter;
@@ -194,8 +193,7 @@ impl View {
         let cursor = self.cursor();
         let open = self.session.log.state(|state| state.open_permissions.clone());
         for open in open.into_iter().filter(|open| open.seq <= cursor) {
-            let options = (open.options.as_slice(), open.review.as_ref());
-            self.ask(open.id, open.tool_call_id, open.label.as_ref(), &open.content, options, out);
+            self.ask(&open.request, out);
         }
         self.ask_open_child_permissions(out);
     }
@@ -227,12 +225,7 @@ impl View {
 
     async fn event(&mut self, event: &Event, out: &mut FrameWriter) {
         match &event.body {
-            Body::PermissionRequested(PermissionRequest {
-                permission_id, tool_call_id, tool, content, options, review, ..
-            }) => {
-                let options = (options.as_slice(), review.as_ref());
-                self.ask(permission_id.clone(), tool_call_id.clone(), tool.as_ref(), content, options, out);
-            }
+            Body::PermissionRequested(request) => self.ask(request, out),
             Body::PermissionResolved(PermissionDecision { permission_id: Some(id), tool_call_id, outcome, .. }) => {
                 if self.questions.remove(id) {
                     self.projection.question_ended(tool_call_id, outcome.allows(), out);
@@ -271,20 +264,14 @@ impl View {
         self.projection.update(acp::SessionUpdate::ConfigOptionUpdate(acp::ConfigOptionUpdate::new(options)), out);
     }
 
-    fn ask(
-        &mut self,
-        id: PermissionId,
-        tool_call: ToolCallId,
-        label: Option<&ToolLabel>,
-        shown: &[ToolContent],
-        (options, review): (&[PermissionOption], Option<&ReviewOffer>),
-        out: &mut FrameWriter,
-    ) {
-        if !self.session.is_waiting_for(&id) || self.asked.contains_key(&id) {
+    fn ask(&mut self, request: &PermissionRequest, out: &mut FrameWriter) {
+        let PermissionRequest { permission_id: id, tool_call_id: tool_call, tool, content: shown, options, review, .. } = request;
+        let label = tool.as_ref();
+        if !self.session.is_waiting_for(id) || self.asked.contains_key(id) {
             // The request is resolved, or it was already sent.
             return;
         }
-        if self.children.iter().any(|child| child.label.tool_call_id == tool_call) {
+        if self.children.iter().any(|child| child.label.tool_call_id == *tool_call) {
             // A request of a subagent is sent with the call in the subagent's session.
             return;
         }
@@ -292,22 +279,23 @@ impl View {
             .status(acp::ToolCallStatus::Pending)
             .content((!shown.is_empty()).then(|| content::tool_contents(shown, &self.client.id)));
         let has_call = self.session.log.state(|state| {
-            if let Some(open) = state.open_tools.iter().find(|open| open.id == tool_call) {
-                fields.title = Some(open.label.title.clone());
+            if let Some(open) = state.open_tools.iter().find(|open| open.has_id(tool_call)) {
+                let open = &open.call;
+                fields.title = Some(open.title.clone());
                 fields.kind = Some(content::tool_kind(open.kind));
                 fields.locations = Some(open.locations.iter().map(content::location).collect());
                 fields.raw_input = Some(open.input.clone());
             }
-            fields.title.is_some() || state.history.call_started(&tool_call).is_some()
+            fields.title.is_some() || state.history.call_started(tool_call).is_some()
         });
         // The title of a call of a subagent names the subagent.
         fields.title = label.map(|label| label.title.clone()).or(fields.title);
         if let (false, Some(label)) = (has_call, label) {
             fields.kind = Some(acp::ToolKind::Other);
-            self.projection.question(&tool_call, label, out);
+            self.projection.question(tool_call, label, out);
             self.questions.insert(id.clone());
         }
-        let meta = review.map(|review| acp::Meta::from_iter([("nuncio".to_owned(), json!({ "review": review }))]));
+        let meta = review.as_ref().map(|review| acp::Meta::from_iter([("nuncio".to_owned(), json!({ "review": review }))]));
         let params = acp::RequestPermissionRequest::new(
             acp::SessionId::new(self.session.log.id.as_str()),
             acp::ToolCallUpdate::new(acp::ToolCallId::new(tool_call.as_str()), fields),
@@ -318,6 +306,6 @@ impl View {
         let permission = id.clone();
         let record = Box::new(move |answer| answers.record(&permission, answer));
         let request = out.request("session/request_permission", params, record);
-        self.asked.insert(id, request);
+        self.asked.insert(id.clone(), request);
     }
 }

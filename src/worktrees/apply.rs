@@ -47,16 +47,19 @@ pub(crate) struct ApplyRequest<'r> {
 }
 
 /// The result. Without conflicts and without `applied`, there was nothing to take over.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ApplyOutcome {
     pub applied: bool,
     pub mode: ApplyMode,
     /// Top directory of the working tree that received the changes.
     pub directory: PathBuf,
-    /// The new commit of the current branch.
+    /// The new commit of its branch; missing for `patch`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     /// The changed files.
     pub files: PathList,
-    /// Files that prevent the changes. If there are any, nothing was changed.
+    /// Files with conflicts. If there are any, nothing was changed.
     pub conflicts: PathList,
 }
 

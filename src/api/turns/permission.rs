@@ -18,7 +18,7 @@ use crate::content::{
     ToolLabel,
 };
 use crate::error::{Error, Kind, Result};
-use crate::event::Actor;
+use crate::event::{Actor, PermissionRequest, ToolStart};
 use crate::id::{PermissionId, Seq, SessionId, ToolCallId, TurnId};
 use crate::session::folds::open_items::OpenPermission;
 use crate::session::folds::state::ResolvedPermission;
@@ -109,16 +109,16 @@ fn accessible(cx: &CallContext) -> Vec<Session> {
 fn requests(session: &Session) -> Vec<PermissionView> {
     let elsewhere = !session.is_owned();
     session.log.state(|state| {
-        let open = state.open_permissions.iter().filter(|open| elsewhere || session.broker.is_open(&open.id));
-        open.filter_map(|open| {
+        let open = state.open_permissions.iter().filter(|open| elsewhere || session.broker.is_open(&open.request.permission_id));
+        open.filter_map(|OpenPermission { request, .. }| {
             Some(PermissionView {
-                permission_id: open.id.clone(),
+                permission_id: request.permission_id.clone(),
                 session_id: session.log.id.clone(),
                 turn_id: state.turn.clone(),
-                tool_call: asked_call(state, open)?,
-                options: open.options.clone(),
-                deadline_ms: open.deadline_ms,
-                review: open.review.clone(),
+                tool_call: asked_call(state, request)?,
+                options: request.options.clone(),
+                deadline_ms: request.deadline_ms,
+                review: request.review.clone(),
             })
         })
         .collect()
@@ -127,15 +127,15 @@ fn requests(session: &Session) -> Vec<PermissionView> {
 
 /// Describes the call that needs the permission. Only the label is available for a request about a
 /// budget, which has no call, and for a background subagent, whose call has ended.
-fn asked_call(state: &SessionState, open: &OpenPermission) -> Option<PendingToolCall> {
-    let call = state.open_tools.iter().find(|call| call.id == open.tool_call_id);
+fn asked_call(state: &SessionState, request: &PermissionRequest) -> Option<PendingToolCall> {
+    let call = state.open_tools.iter().find(|open| open.has_id(&request.tool_call_id)).map(|open| &open.call);
     Some(PendingToolCall {
-        tool_call_id: open.tool_call_id.clone(),
-        tool: open.label.as_ref().or(call.map(|call| &call.label))?.clone(),
+        tool_call_id: request.tool_call_id.clone(),
+        tool: request.tool.clone().or(call.map(ToolStart::label))?,
         kind: call.map_or(ToolKind::Other, |call| call.kind),
         input: call.map_or(Value::Null, |call| call.input.clone()),
         locations: call.map(|call| call.locations.clone()).unwrap_or_default(),
-        content: open.content.clone(),
+        content: request.content.clone(),
     })
 }
 
@@ -205,7 +205,7 @@ async fn answer_elsewhere(cx: CallContext, params: AnswerPermissionParams) -> Re
     let waits = |row: &SessionRow| SessionSummary::stored(row).open_permissions.contains(id);
     let elsewhere = if cx.forwarded { Vec::new() } else { waiting_elsewhere(&cx, waits).await? };
     for session in elsewhere {
-        if session.log.state(|state| state.open_permissions.iter().any(|open| open.id == *id)) {
+        if session.log.state(|state| state.open_permissions.iter().any(|open| open.has_id(id))) {
             let encoded = serde_json::to_value(&params).map_err(|error| Error::internal(error.to_string()))?;
             let row = MethodRow::new::<AnswerPermission>();
             if let Some(Reply { result, after, .. }) = call_owner(&row, &cx, &session, &encoded).await? {
@@ -237,7 +237,7 @@ async fn waiting_elsewhere(cx: &CallContext, selected: impl Fn(&SessionRow) -> b
 /// Creates the error for a request that is not open. If the request was resolved a short time ago,
 /// the error contains the outcome.
 async fn not_open(cx: &CallContext, id: &PermissionId) -> Error {
-    let in_log = |session: &Session| session.log.state(|state| state.open_permissions.iter().any(|open| open.id == *id));
+    let in_log = |session: &Session| session.log.state(|state| state.open_permissions.iter().any(|open| open.has_id(id)));
     for session in accessible(cx).into_iter().filter(in_log) {
         // An error leaves the outcome unknown.
         let _ = session.catch_up(Seq::MAX).await;

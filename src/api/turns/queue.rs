@@ -9,37 +9,20 @@ use crate::api::dispatch::method::{Method, Reply, Scope};
 use crate::api::dispatch::route::Route;
 use crate::api::views::attachment::with_attachments;
 use crate::api::views::view::GetSessionParams;
-use crate::content::{Part, Role};
+use crate::content::Part;
 use crate::error::{Error, Result};
-use crate::event::{Actor, Delivery};
+use crate::event::{Delivery, QueuedMessage};
 use crate::id::{MessageId, Seq, SessionId};
-use crate::session::message::{QueueChange, WaitingMessage};
+use crate::session::message::QueueChange;
 
 /// A queued message.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 #[schemars(rename = "QueuedMessage")]
 pub(crate) struct QueuedMessageView {
-    message_id: MessageId,
-    role: Role,
-    parts: Vec<Part>,
-    /// How the message reaches the session: in a turn of its own (queue), or in the running turn
-    /// (steer).
-    delivery: Delivery,
-    /// If false, the message does not start a turn.
-    auto_run: bool,
-    /// The client that sent the message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    by: Option<Actor>,
+    #[serde(flatten)]
+    message: QueuedMessage,
     /// Seq of the message's `message.queued`.
     seq: Seq,
-}
-
-impl QueuedMessageView {
-    fn from_message(queued: &WaitingMessage) -> QueuedMessageView {
-        let WaitingMessage { message, delivery, auto_run, by, seq } = queued.clone();
-        QueuedMessageView { message_id: message.id, role: message.role, parts: message.parts, delivery, auto_run, by, seq }
-    }
 }
 
 /// The queued messages of a session, oldest first.
@@ -63,7 +46,9 @@ impl Method for ListQueue {
 
     async fn call(cx: CallContext, params: GetSessionParams) -> Result<Reply<Queue>> {
         let session = cx.open_read_only(&params.session_id).await?;
-        let messages = session.log.state(|state| state.queue.iter().map(QueuedMessageView::from_message).collect());
+        let messages = session.log.state(|state| {
+            state.queue.iter().map(|waiting| QueuedMessageView { message: waiting.queued(), seq: waiting.seq }).collect()
+        });
         Ok(Reply::new(Queue { messages }))
     }
 }

@@ -16,7 +16,7 @@ use crate::api::workspaces::{WorkspaceSession, ids, require_idle, sessions_in, w
 use crate::error::Result;
 use crate::limits;
 use crate::store::WorkspaceRow;
-use crate::worktrees::{ApplyMode, ApplyRequest, BranchOnDelete, PathList, Worktrees};
+use crate::worktrees::{ApplyMode, ApplyOutcome, ApplyRequest, BranchOnDelete, Worktrees};
 
 /// The workspace whose work is taken over.
 #[skip_serializing_none]
@@ -37,19 +37,9 @@ pub(crate) struct ApplyWorkspaceParams {
 /// The result. If neither `applied` is true nor `conflicts` has entries, the workspace has no
 /// changes that the working tree does not contain.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct WorkspaceApplication {
-    pub applied: bool,
-    pub mode: ApplyMode,
-    /// Top directory of the working tree that received the changes.
-    pub directory: PathBuf,
-    /// The new commit of its branch; missing for `patch`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
-    /// The changed files.
-    pub files: PathList,
-    /// Files with conflicts. If there are any, nothing was changed.
-    pub conflicts: PathList,
+    #[serde(flatten)]
+    pub outcome: ApplyOutcome,
     /// Names of workspaces of the same comparison that were deleted, because nothing was changed in
     /// them.
     pub deleted: Vec<String>,
@@ -79,15 +69,7 @@ impl Method for ApplyWorkspace {
         let request = ApplyRequest { row: &row, directory: &cwd, mode: params.mode, title: &title };
         let outcome = worktrees.apply(request).await?;
         let deleted = if outcome.applied { delete_unchanged(&cx, &worktrees, &row).await? } else { Vec::new() };
-        Ok(Reply::new(WorkspaceApplication {
-            applied: outcome.applied,
-            mode: outcome.mode,
-            directory: outcome.directory,
-            commit: outcome.commit,
-            files: outcome.files,
-            conflicts: outcome.conflicts,
-            deleted,
-        }))
+        Ok(Reply::new(WorkspaceApplication { outcome, deleted }))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::local::LocalClient;
 use crate::store::WorkspaceState;
 use crate::terminal_text::output_line;
-use crate::worktrees::{ApplyMode, PathList, WorkspaceInfo};
+use crate::worktrees::{ApplyMode, ApplyOutcome, PathList, WorkspaceInfo};
 
 /// Runs `nuncio workspaces`. Returns the exit code: 1 if a workspace was not applied because of
 /// conflicts, or not deleted because it has changed.
@@ -112,7 +112,7 @@ fn row(workspace: &WorkspaceView) -> String {
 
 /// Prints what was taken over, or why nothing was. Returns the exit code: 1 for conflicts.
 fn report_application(name: &str, answer: &WorkspaceApplication, json: bool) -> Result<u8> {
-    let WorkspaceApplication { applied, mode: _, directory, commit, files, conflicts, deleted } = answer;
+    let WorkspaceApplication { outcome: ApplyOutcome { applied, mode: _, directory, commit, files, conflicts }, deleted } = answer;
     let code = if conflicts.is_empty() { 0 } else { 1 };
     if json {
         return print_json(line(answer)?).map(|()| code);

@@ -276,7 +276,7 @@ impl<'a> TurnBudget<'a> {
             options,
             timeout: self.timeout,
             ends_turn: false,
-            cancel,
+            cancel: cancel.clone(),
             review: None,
         };
         question.ask(asked).await.outcome

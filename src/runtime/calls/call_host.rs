@@ -7,14 +7,14 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Policy, Rule};
-use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel};
+use crate::content::ToolLabel;
 use crate::error::Result;
 use crate::event::Body;
 use crate::id::{PermissionId, SessionId, ToolCallId, TurnId};
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
 use crate::runtime::environment::session_environment::SessionEnvironment;
-use crate::session::PermissionAnswer;
+use crate::session::{PermissionAnswer, TurnQuestion};
 use crate::toolkit::{ClientAccess, KnownFiles, Progress, Subagents, ToolContext, ToolError, ToolOutput};
 
 /// Where a tool call comes from: a turn, or the command `nuncio tool`.
@@ -78,7 +78,7 @@ pub(crate) trait CallHost: Send + Sync {
 
     /// Asks for permission and waits for the answer. The permission id is `None` if the request was
     /// not recorded.
-    fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)>;
+    fn ask(&self, question: TurnQuestion) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)>;
 
     /// Waits until `timeout` has passed since the last person's client was attached.
     fn unanswered(&self, timeout: Duration) -> BoxFuture<'_, ()> {
@@ -108,22 +108,6 @@ pub(in crate::runtime) struct ServedCall<'a> {
     pub context: &'a ToolContext,
     /// Time limit of each permission request and form while no person's client is attached.
     pub timeout: Duration,
-}
-
-/// A permission request.
-pub(crate) struct Question {
-    pub tool_call_id: ToolCallId,
-    pub label: ToolLabel,
-    /// The effect of the call, for example a diff.
-    pub content: Vec<ToolContent>,
-    pub options: Vec<PermissionOption>,
-    /// The parts of the effect that the answer may decide about.
-    pub review: Option<ReviewOffer>,
-    /// Time limit for the answer while no person's client is attached. After it, the call is denied
-    /// and the turn ends.
-    pub timeout: Duration,
-    /// Withdraws the request.
-    pub cancel: CancellationToken,
 }
 
 /// A call that ended.

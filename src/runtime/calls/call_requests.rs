@@ -5,13 +5,14 @@ use std::pin::pin;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::call_host::{Question, ServedCall};
+use super::call_host::ServedCall;
 use crate::content::{Form, FormAnswer, PermissionOptionKind, ToolCategory, ToolContent, ToolLabel, ToolStatus};
 use crate::event::{Body, PermissionDecision, PermissionOutcome, Severity, ToolChange, ToolUpdate};
 use crate::limits;
 use crate::runtime::calls::form_answer;
 use crate::runtime::calls::form_options::{FormOption, form_options};
 use crate::runtime::calls::model_query;
+use crate::session::TurnQuestion;
 use crate::toolkit::CallRequest;
 use crate::workspace::one_line;
 
@@ -88,13 +89,14 @@ impl ServedCall<'_> {
 
     async fn ask(&self, form: &Form, options: Vec<FormOption>, ended: &CancellationToken) -> FormAnswer {
         let label = ToolLabel { name: "elicitation".into(), title: title(form), category: Some(ToolCategory::Mcp) };
-        let question = Question {
+        let question = TurnQuestion {
             tool_call_id: self.id.clone(),
-            label: label.clone(),
+            tool: label.clone(),
             content: vec![ToolContent::text(form.text())],
             options: options.iter().map(|known| known.option.clone()).collect(),
             review: None,
             timeout: self.timeout,
+            ends_turn: true,
             cancel: ended.clone(),
         };
         let (permission_id, answer) = self.host.ask(question).await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::call_host::{CallHost, CallOutcome, Question};
+use super::call_host::{CallHost, CallOutcome};
 use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer, ToolContent, ToolLabel};
 use crate::event::{Actor, Body, PermissionDecision, PermissionOutcome};
@@ -19,7 +19,7 @@ use crate::permission::paths::AccessPath;
 use crate::permission::rules::{AccessRequest, Decision, Rules, asks_about, can_be_remembered, decide, remembered};
 use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
 use crate::runtime::environment::session_environment::SessionEnvironment;
-use crate::session::PermissionAnswer;
+use crate::session::{PermissionAnswer, TurnQuestion};
 use crate::toolkit::{CallReview, PreparedCall, RedirectPolicy, ToolContext, offer};
 use crate::web::Address;
 use crate::workspace::{PathFilter, ResolvedPath, is_read_only};
@@ -153,13 +153,14 @@ impl Check<'_> {
 
     async fn question(&self, content: Vec<ToolContent>, request: &AccessRequest<'_>) -> (Option<PermissionId>, PermissionAnswer) {
         let review = self.prepared.properties.edits_files.then(|| offer(&content, self.prepared.resolved.len())).flatten();
-        let question = Question {
+        let question = TurnQuestion {
             tool_call_id: self.id.clone(),
-            label: self.label.clone(),
+            tool: self.label.clone(),
             content,
             options: options(request),
             review,
             timeout: self.timeout,
+            ends_turn: true,
             cancel: self.context.cancel.clone(),
         };
         self.host.ask(question).await

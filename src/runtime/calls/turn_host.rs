@@ -13,7 +13,7 @@ use crate::event::{Body, ToolChange, ToolUpdate};
 use crate::id::{PermissionId, ToolCallId};
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
-use crate::runtime::calls::call_host::{CallHost, CallOrigin, Question};
+use crate::runtime::calls::call_host::{CallHost, CallOrigin};
 use crate::runtime::environment::session_environment::SessionEnvironment;
 use crate::session::{PermissionAnswer, Turn, TurnQuestion};
 use crate::toolkit::{ClientAccess, KnownContent, KnownFiles, Progress, Subagents};
@@ -103,12 +103,8 @@ impl CallHost for Turn {
         })
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {
-        Box::pin(async move {
-            let Question { tool_call_id, label: tool, content, options, review, timeout, cancel } = question;
-            let cancel = &cancel;
-            Turn::ask(self, TurnQuestion { tool_call_id, tool, content, options, timeout, ends_turn: true, cancel, review }).await
-        })
+    fn ask(&self, question: TurnQuestion) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {
+        Box::pin(Turn::ask(self, question))
     }
 
     fn unanswered(&self, timeout: Duration) -> BoxFuture<'_, ()> {

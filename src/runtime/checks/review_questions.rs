@@ -146,7 +146,7 @@ impl ReviewQuestions<'_> {
         options: Vec<PermissionOption>,
         offer: ReviewOffer,
     ) -> Result<(String, PermissionAnswer), NoDecision> {
-        let (tool_call_id, tool, cancel) = (self.call.clone(), self.label.clone(), &self.turn.cancel);
+        let (tool_call_id, tool, cancel) = (self.call.clone(), self.label.clone(), self.turn.cancel.clone());
         let (timeout, review) = (self.timeout, Some(offer));
         let question = TurnQuestion { tool_call_id, tool, content, options, timeout, ends_turn: false, cancel, review };
         let (permission_id, answer) = self.turn.ask(question).await;

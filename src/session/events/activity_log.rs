@@ -30,8 +30,8 @@ pub(super) fn log(event: &Event, state: &SessionState) {
             debug!(session, turn, call = tool_call_id.as_str(), ?outcome, by = by.as_str(), "{name}");
         }
         Body::ToolCompleted(ToolEnd { tool_call_id, status, .. }) => {
-            let open = state.open_tools.iter().find(|open| open.id == *tool_call_id);
-            let (tool, since_ms) = open.map(|open| (open.label.name.as_str(), open.running_ms)).unzip();
+            let open = state.open_tools.iter().find(|open| open.has_id(tool_call_id));
+            let (tool, since_ms) = open.map(|open| (open.call.name.as_str(), open.running_ms)).unzip();
             let ms = since_ms.flatten().map(|since_ms| event.at_ms.saturating_sub(since_ms));
             debug!(session, turn, call = tool_call_id.as_str(), tool, ?status, ms, "{name}");
         }

@@ -72,9 +72,9 @@ impl SessionMetrics {
                 }
             }
             Body::ToolCompleted(ToolEnd { tool_call_id, status, .. }) => {
-                let ran = state.open_tools.iter().find(|open| open.id == *tool_call_id);
+                let ran = state.open_tools.iter().find(|open| open.has_id(tool_call_id));
                 let Some((open, since_ms)) = ran.and_then(|open| Some((open, open.running_ms?))) else { return };
-                let kind = format!("{:?}", open.kind).to_lowercase();
+                let kind = format!("{:?}", open.call.kind).to_lowercase();
                 let status = if *status == crate::content::ToolStatus::Failed { "failed" } else { "completed" };
                 let seconds = event.at_ms.saturating_sub(since_ms) as f64 / 1000.0;
                 self.tools.get_or_create(&ToolLabels { kind, status }).observe(seconds);

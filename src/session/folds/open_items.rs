@@ -1,12 +1,8 @@
 //! Items of a session that have not ended: a model request, messages, tool calls, permission
 //! requests, checks.
 
-use serde_json::Value;
-
-use crate::content::{
-    Cost, Location, Part, PermissionOption, REVIEW, ReviewOffer, Role, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage,
-};
-use crate::event::{AgentEndReason, Body, Event, Notice, PermissionRequest, Severity, ToolChange, ToolEnd, ToolStart};
+use crate::content::{Cost, Part, REVIEW, Role, ToolContent, ToolStatus, Usage};
+use crate::event::{AgentEndReason, Body, Notice, PermissionRequest, Severity, ToolChange, ToolEnd, ToolStart};
 use crate::id::{MessageId, PermissionId, Seq, ToolCallId};
 
 const REVIEW_INTERRUPTED: &str = "the process that asked for the review has ended: the files stay as they were written";
@@ -38,33 +34,16 @@ pub struct OpenMessage {
 /// A tool call without a result.
 #[derive(Clone, Debug)]
 pub struct OpenTool {
-    pub id: ToolCallId,
-    pub label: ToolLabel,
-    pub kind: ToolKind,
-    pub input: Value,
-    pub locations: Vec<Location>,
-    /// True if nuncio made the call, not the model.
-    pub automatic: bool,
+    /// The call as it is now.
+    pub call: ToolStart,
     /// When the call started to run, in milliseconds since the Unix epoch.
     pub running_ms: Option<u64>,
 }
 
 impl OpenTool {
-    /// Creates the open call from its `tool.started`; `None` for other events.
-    pub(in crate::session) fn from_body(body: &Body) -> Option<OpenTool> {
-        let Body::ToolStarted(ToolStart { tool_call_id, name, title, kind, category, input, locations, automatic, .. }) = body
-        else {
-            return None;
-        };
-        Some(OpenTool {
-            id: tool_call_id.clone(),
-            label: ToolLabel { name: name.clone(), title: title.clone(), category: *category },
-            kind: *kind,
-            input: input.clone(),
-            locations: locations.clone(),
-            automatic: *automatic,
-            running_ms: None,
-        })
+    /// Returns whether this is the call `id`.
+    pub(crate) fn has_id(&self, id: &ToolCallId) -> bool {
+        self.call.tool_call_id == *id
     }
 
     pub(in crate::session) fn update(&mut self, status: Option<ToolStatus>, change: &ToolChange, at_ms: u64) {
@@ -73,22 +52,23 @@ impl OpenTool {
             self.running_ms.get_or_insert(at_ms);
         }
         let ToolChange { title, kind, input, locations } = change.clone();
-        self.label.title = title.unwrap_or_else(|| std::mem::take(&mut self.label.title));
-        self.kind = kind.unwrap_or(self.kind);
-        self.input = input.unwrap_or_else(|| self.input.take());
-        self.locations = locations.unwrap_or_else(|| std::mem::take(&mut self.locations));
+        let call = &mut self.call;
+        call.title = title.unwrap_or_else(|| std::mem::take(&mut call.title));
+        call.kind = kind.unwrap_or(call.kind);
+        call.input = input.unwrap_or_else(|| call.input.take());
+        call.locations = locations.unwrap_or_else(|| std::mem::take(&mut call.locations));
     }
 
     /// Creates the events that end the call after the process that ran it died.
     pub(in crate::session) fn interrupted(&self) -> Vec<Body> {
-        let review = self.automatic && self.label.name == REVIEW;
+        let review = self.call.automatic && self.call.name == REVIEW;
         let (message, effect) = match review {
             true => (REVIEW_INTERRUPTED, None),
             false => ("interrupted: the process that ran this call has ended; its effect is unknown", Some("unknown".to_owned())),
         };
         let mut bodies = vec![Body::ToolCompleted(ToolEnd {
-            tool_call_id: self.id.clone(),
-            tool: Some(self.label.clone()),
+            tool_call_id: self.call.tool_call_id.clone(),
+            tool: Some(self.call.label()),
             status: ToolStatus::Failed,
             output: vec![Part::text(message)],
             content: vec![ToolContent::text(message)],
@@ -151,44 +131,15 @@ impl OpenAgentProcess {
 /// A permission request without an answer.
 #[derive(Clone, Debug)]
 pub struct OpenPermission {
-    pub id: PermissionId,
-    pub tool_call_id: ToolCallId,
-    /// The call that needs the permission, which may be a call of a subagent, or a question without
-    /// a call.
-    pub label: Option<ToolLabel>,
-    pub content: Vec<ToolContent>,
-    pub options: Vec<PermissionOption>,
-    /// None while the request waits for a person.
-    pub deadline_ms: Option<u64>,
-    pub review: Option<ReviewOffer>,
+    /// The request, with its deadline as it is now.
+    pub request: PermissionRequest,
     /// The seq of the request's `permission.requested` event.
     pub seq: Seq,
 }
 
 impl OpenPermission {
-    /// Creates the open request from its `permission.requested`; `None` for other events.
-    pub(in crate::session) fn from_event(event: &Event) -> Option<OpenPermission> {
-        let Body::PermissionRequested(PermissionRequest {
-            permission_id,
-            tool_call_id,
-            tool,
-            content,
-            options,
-            deadline_ms,
-            review,
-        }) = &event.body
-        else {
-            return None;
-        };
-        Some(OpenPermission {
-            id: permission_id.clone(),
-            tool_call_id: tool_call_id.clone(),
-            label: tool.clone(),
-            content: content.clone(),
-            options: options.clone(),
-            deadline_ms: *deadline_ms,
-            review: review.clone(),
-            seq: event.seq,
-        })
+    /// Returns whether this is the request `id`.
+    pub(crate) fn has_id(&self, id: &PermissionId) -> bool {
+        self.request.permission_id == *id
     }
 }

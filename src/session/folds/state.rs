@@ -160,18 +160,20 @@ impl SessionState {
             Body::StepCompleted { .. } => self.open_step = None,
             Body::MessageDelta { message_id, role, text, .. } => self.delta(message_id, *role, text),
             Body::MessageCompleted { message_id, .. } => self.open_messages.retain(|open| open.id != *message_id),
-            Body::ToolStarted { .. } => self.open_tools.extend(OpenTool::from_body(&event.body)),
+            Body::ToolStarted(call) => self.open_tools.push(OpenTool { call: call.clone(), running_ms: None }),
             Body::ToolUpdated(ToolUpdate { tool_call_id: id, status, change, .. }) => {
-                if let Some(open) = self.open_tools.iter_mut().find(|open| open.id == *id) {
+                if let Some(open) = self.open_tools.iter_mut().find(|open| open.has_id(id)) {
                     open.update(*status, change, event.at_ms);
                 }
             }
             Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => self.change_call(id, changed),
-            Body::ToolCompleted(ToolEnd { tool_call_id, .. }) => self.open_tools.retain(|open| open.id != *tool_call_id),
-            Body::PermissionRequested { .. } => self.open_permissions.extend(OpenPermission::from_event(event)),
+            Body::ToolCompleted(ToolEnd { tool_call_id, .. }) => self.open_tools.retain(|open| !open.has_id(tool_call_id)),
+            Body::PermissionRequested(request) => {
+                self.open_permissions.push(OpenPermission { request: request.clone(), seq: event.seq });
+            }
             Body::PermissionUpdated { permission_id, deadline_ms } => {
-                let open = self.open_permissions.iter_mut().find(|open| open.id == *permission_id);
-                open.into_iter().for_each(|open| open.deadline_ms = *deadline_ms);
+                let open = self.open_permissions.iter_mut().find(|open| open.has_id(permission_id));
+                open.into_iter().for_each(|open| open.request.deadline_ms = *deadline_ms);
             }
             Body::PermissionResolved(PermissionDecision { permission_id: Some(id), outcome, rule, by, .. }) => {
                 self.resolved(id, *outcome, rule.as_ref(), by)
@@ -211,7 +213,7 @@ impl SessionState {
     /// Closes a permission request and adds the rule of an "always" answer. A rule that this
     /// version cannot parse is ignored.
     fn resolved(&mut self, id: &PermissionId, outcome: PermissionOutcome, rule: Option<&Value>, by: &Actor) {
-        self.open_permissions.retain(|open| open.id != *id);
+        self.open_permissions.retain(|open| !open.has_id(id));
         self.resolved_permissions.truncate(PERMISSIONS_RESOLVED_KEPT - 1);
         self.resolved_permissions.push_front(ResolvedPermission { id: id.clone(), outcome, by: by.clone() });
         if matches!(outcome, PermissionOutcome::AllowAlways | PermissionOutcome::RejectAlways) {
@@ -254,9 +256,9 @@ impl SessionState {
     }
 
     fn change_call(&mut self, id: &ToolCallId, changed: &ChangedCall) {
-        if let Some(open) = self.open_tools.iter_mut().find(|open| open.id == *id) {
+        if let Some(open) = self.open_tools.iter_mut().find(|open| open.has_id(id)) {
             let ChangedCall { title, input, locations } = changed.clone();
-            (open.label.title, open.input, open.locations) = (title, input, locations);
+            (open.call.title, open.call.input, open.call.locations) = (title, input, locations);
         }
     }
 
@@ -307,11 +309,11 @@ impl SessionState {
                 extra: MessageExtra::default(),
             });
         }
-        for open in &self.open_permissions {
+        for OpenPermission { request, .. } in &self.open_permissions {
             bodies.push(Body::PermissionResolved(PermissionDecision {
-                permission_id: Some(open.id.clone()),
-                tool_call_id: open.tool_call_id.clone(),
-                tool: open.label.clone(),
+                permission_id: Some(request.permission_id.clone()),
+                tool_call_id: request.tool_call_id.clone(),
+                tool: request.tool.clone(),
                 outcome: PermissionOutcome::Cancelled,
                 reason: Some("the process that requested it has ended".into()),
                 by: Actor::Interrupted,

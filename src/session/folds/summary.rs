@@ -61,15 +61,15 @@ impl SessionSummary {
     /// Creates the summary of a state.
     pub(crate) fn from_state(state: &SessionState) -> SessionSummary {
         let calls = state.open_tools.iter().map(|open| PendingCall {
-            tool_call_id: open.id.clone(),
-            title: open.label.title.clone(),
-            kind: open.kind,
+            tool_call_id: open.call.tool_call_id.clone(),
+            title: open.call.title.clone(),
+            kind: open.call.kind,
             status: open.running_ms.map_or(ToolStatus::Pending, |_| ToolStatus::InProgress),
         });
         SessionSummary {
             last_turn: state.turns.last().map(LastTurn::from_turn),
             pending_tool_calls: calls.collect(),
-            open_permissions: state.open_permissions.iter().map(|open| open.id.clone()).collect(),
+            open_permissions: state.open_permissions.iter().map(|open| open.request.permission_id.clone()).collect(),
             origin: state.origin.clone(),
             agent: state.agent.clone(),
             cost: state.turns.total().1,

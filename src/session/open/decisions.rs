@@ -145,7 +145,7 @@ impl Session {
                 let turn = core.new_turn(queued.message.clone(), queued.by.clone());
                 return Ok(Placement::Turn(self.launch(&mut core, permit, turn)));
             }
-            MessageDestination::Queue(_) => queued.clone().queued(),
+            MessageDestination::Queue(_) => Body::MessageQueued(queued.queued()),
             MessageDestination::Conversation => queued.message.clone().completed(),
         };
         let committed = self.log.try_append(body, None)?;

@@ -153,15 +153,21 @@ pub struct AgentSetup {
     pub tools: Vec<OfferedTool>,
 }
 
-/// A tool that a model can call in a session.
-#[derive(Clone, Debug)]
+/// A tool. `inputSchema` is a JSON Schema (draft 2020-12) of an object.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Tool")]
 pub struct OfferedTool {
     pub name: String,
+    /// The name for users.
     pub label: String,
     pub description: String,
     pub kind: ToolKind,
+    /// The resources that its calls access.
     pub category: ToolCategory,
-    /// The decision about an ordinary call.
+    /// The decision about an ordinary call inside the session's directory, by the session's mode
+    /// and the rules; `ask`: the call needs approval. A rule about certain paths, commands or
+    /// addresses can decide differently about a certain call.
     pub approval: Policy,
     pub input_schema: Value,
 }

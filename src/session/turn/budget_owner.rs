@@ -139,7 +139,7 @@ impl BudgetQuestion<'_> {
     }
 
     /// Asks in the session that owns the budget.
-    pub(crate) async fn ask(&self, question: TurnQuestion<'_>) -> PermissionAnswer {
+    pub(crate) async fn ask(&self, question: TurnQuestion) -> PermissionAnswer {
         let asks = self.owner.asks;
         if self.owner.level > 0 {
             return asks.ask_above(self.owner.level, question).await;

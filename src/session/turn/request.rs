@@ -37,7 +37,7 @@ struct OpenRequest {
 }
 
 /// A permission request that is about to be made.
-pub(crate) struct TurnQuestion<'a> {
+pub(crate) struct TurnQuestion {
     pub tool_call_id: ToolCallId,
     /// The id of the tool call, or of the question if there is no call.
     pub tool: ToolLabel,
@@ -48,7 +48,7 @@ pub(crate) struct TurnQuestion<'a> {
     /// The turn ends without an answer in time.
     pub ends_turn: bool,
     /// Withdraws the question.
-    pub cancel: &'a CancellationToken,
+    pub cancel: CancellationToken,
     /// A review whose parts the answer may decide about.
     pub review: Option<ReviewOffer>,
 }
@@ -58,7 +58,7 @@ impl Turn {
     /// while no person's client is attached, the deadline. Every outcome except an offered allow
     /// option denies the tool call. Returns the id for the `permission.resolved` event, which the
     /// caller appends with the rule to remember.
-    pub(crate) async fn ask(&self, question: TurnQuestion<'_>) -> (Option<PermissionId>, PermissionAnswer) {
+    pub(crate) async fn ask(&self, question: TurnQuestion) -> (Option<PermissionId>, PermissionAnswer) {
         let tool = question.tool.clone();
         let (ids, answer) = self.ask_from(0, question).await;
         let mut ids = ids.into_iter();
@@ -80,7 +80,7 @@ impl Turn {
 
     /// Asks the clients of the ancestor session at `level`, and of its parent sessions, about a
     /// question of that session. Otherwise like [`Turn::ask`]. Records the answer.
-    pub(in crate::session) async fn ask_above(&self, level: usize, question: TurnQuestion<'_>) -> PermissionAnswer {
+    pub(in crate::session) async fn ask_above(&self, level: usize, question: TurnQuestion) -> PermissionAnswer {
         let tool = question.tool.clone();
         let (ids, answer) = self.ask_from(level, question).await;
         // Without a client that can answer, no session contains the request.
@@ -94,7 +94,7 @@ impl Turn {
     /// Asks in the ancestor session at `level` (0: this session) and in its parent sessions.
     /// Returns the ids of the requests in these sessions, in this order; empty if no client can
     /// answer.
-    async fn ask_from(&self, level: usize, question: TurnQuestion<'_>) -> (Vec<PermissionId>, PermissionAnswer) {
+    async fn ask_from(&self, level: usize, question: TurnQuestion) -> (Vec<PermissionId>, PermissionAnswer) {
         let TurnQuestion { tool_call_id, tool, content, options, timeout, ends_turn, cancel, review } = question;
         self.wait_for_responders().await;
         let offered = review.clone().map(|offer| Arc::new(OfferedReview { offer, content: content.clone() }));
@@ -168,8 +168,9 @@ impl Turn {
 
     /// Marks the turn, and turns of parent sessions whose calls run it, as waiting for an answer.
     fn wait(&self) -> Vec<WaitingTurn> {
-        let waits =
-            |ancestor: &&Ancestor| ancestor.log.state(|state| state.open_tools.iter().any(|open| open.id == ancestor.tool_call_id));
+        let waits = |ancestor: &&Ancestor| {
+            ancestor.log.state(|state| state.open_tools.iter().any(|open| open.has_id(&ancestor.tool_call_id)))
+        };
         let above = self.ancestors.iter().take_while(waits).filter_map(|ancestor| ancestor.asking.as_ref());
         std::iter::once(&self.asking).chain(above).map(AskingTurn::wait).collect()
     }
@@ -242,7 +243,7 @@ impl Turn {
         self.emit_above(ancestor, Some(id), label, answer, rule).await;
         // Clients show a call with an open request as pending.
         let tool_call_id = ancestor.tool_call_id.clone();
-        if ancestor.log.state(|state| state.open_tools.iter().any(|open| open.id == tool_call_id)) {
+        if ancestor.log.state(|state| state.open_tools.iter().any(|open| open.has_id(&tool_call_id))) {
             let status = Some(ToolStatus::InProgress);
             let update = Body::ToolUpdated(ToolUpdate { tool_call_id, status, content: None, change: ToolChange::default() });
             ancestor.log.emit(ancestor.running_turn(), update).await;
