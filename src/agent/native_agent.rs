@@ -72,7 +72,7 @@ impl NativeAgent {
     /// name, else those that fit it. `model` is the model of the turn, once it is known.
     fn select_tools(&self, log: &SessionLog, environment: &SessionEnvironment, model: Option<&str>) {
         let settings = &environment.loaded.settings;
-        let (own, runs) = log.state(|state| (state.tools.clone(), state.turn.is_some()));
+        let (own, runs) = log.state(|state| (state.settings.tools.clone(), state.turn.is_some()));
         let last = self.model.lock().clone();
         // The requests of a running turn keep their tools, which the turn selected with its model.
         if model.is_none() && runs && last.is_some() {
@@ -98,7 +98,7 @@ impl NativeAgent {
     /// Returns the model of the role `plan` in that mode, else the model of the session, if one is
     /// set. A subagent keeps the model that it was started with.
     fn chosen_model(&self, log: &SessionLog, environment: &SessionEnvironment) -> Option<String> {
-        let (own, plans) = log.state(|state| (state.model.clone(), state.mode.known() == Some(Mode::Plan)));
+        let (own, plans) = log.state(|state| (state.settings.model.clone(), state.mode.known() == Some(Mode::Plan)));
         let is_planned = plans && (self.parent.is_none() || own.is_none());
         environment.loaded.settings.roles.plan.clone().filter(|_| is_planned).or(own)
     }
@@ -106,12 +106,12 @@ impl NativeAgent {
     /// Returns the environment of the last turn, unless the session's directories have changed.
     fn kept_environment(&self, log: &SessionLog) -> Option<Arc<SessionEnvironment>> {
         let kept = self.environment.lock().clone()?;
-        log.state(|state| kept.is_for(&state.cwd, &state.additional_directories)).then_some(kept)
+        log.state(|state| kept.is_for(&state.cwd, state.additional_directories())).then_some(kept)
     }
 
     /// Builds the environment for the session's directories, which reads files.
     async fn new_environment(&self, log: &SessionLog, before: Option<Arc<SessionEnvironment>>) -> Result<Arc<SessionEnvironment>> {
-        let (cwd, directories) = log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
+        let (cwd, directories) = log.state(|state| (state.cwd.clone(), state.additional_directories().to_vec()));
         let (services, session, parent) = (self.services.clone(), self.session.clone(), self.parent.clone());
         let build = move || {
             SessionEnvironment::new(services, Some(&session), parent.as_ref(), cwd, directories, before.as_deref()).map(Arc::new)

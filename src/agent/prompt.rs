@@ -45,7 +45,7 @@ struct Inputs {
 
 impl Inputs {
     fn new(log: &SessionLog, environment: &Arc<SessionEnvironment>, model: &str) -> Inputs {
-        let (own, append) = log.state(|state| (state.system_prompt.clone(), state.system_prompt_append.clone()));
+        let (own, append) = log.state(|state| (state.settings.system_prompt.clone(), state.settings.system_prompt_append.clone()));
         let has_key = log.state(|state| state.history.tag().line().is_some());
         Inputs { own, append, has_key, ..Inputs::without_session(environment, model) }
     }

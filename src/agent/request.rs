@@ -11,7 +11,7 @@ use crate::session::context_report::{ContextReport, ContextSources};
 /// Builds the next request from the conversation in `log`.
 pub(in crate::agent) fn request(log: &SessionLog, environment: &SessionEnvironment, system: &str) -> Request {
     let (messages, refused, thinking) =
-        log.state(|state| (state.history.messages(), state.refused.clone(), state.thinking.clone()));
+        log.state(|state| (state.history.messages(), state.refused.clone(), state.settings.thinking.clone()));
     let thinking = thinking.or(environment.services.overrides.thinking.map(OptionValue::Known));
     Request {
         system: system.into(),

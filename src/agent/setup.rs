@@ -24,7 +24,7 @@ pub(super) fn read(
     environment: &Arc<SessionEnvironment>,
     log: &SessionLog,
 ) -> Result<AgentSetup> {
-    let (model, mode, remembered) = log.state(|state| (state.model.clone(), state.mode.known(), state.rules.clone()));
+    let (model, mode, remembered) = log.state(|state| (state.settings.model.clone(), state.mode.known(), state.rules.clone()));
     let settings = &environment.loaded.settings;
     let model = model.or_else(|| services.models.known_default(settings));
     let system = prompt.preview(log, environment, model.as_deref().unwrap_or_default())?;

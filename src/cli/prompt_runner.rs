@@ -328,7 +328,7 @@ impl PromptRunner {
     fn show_header(&mut self, model: Option<&str>) {
         let session = self.client.app().sessions_now().and_then(|sessions| sessions.opened(&self.session));
         let Some(session) = session.filter(|_| self.header_due) else { return };
-        let (agent, mode) = session.log.state(|state| (state.agent.clone(), state.mode.clone()));
+        let (agent, mode) = session.log.state(|state| (state.settings.agent.clone(), state.mode.clone()));
         let agent = agent.map(|agent| hosted_agent(&agent, session.agent().own_rules(&session.log).is_some()));
         let Some(name) = agent.as_deref().or(model) else { return };
         self.header_due = false;

@@ -49,3 +49,28 @@ pub struct SessionChange {
     /// Limits of the session and of its turns, which replace those of the settings.
     pub budget: Option<BudgetLimits>,
 }
+
+impl SessionChange {
+    /// Changes the settings that `change` has. An empty system prompt removes an earlier one.
+    pub(crate) fn apply(&mut self, change: SessionChange) {
+        fn set<T>(value: &mut Option<T>, changed: Option<T>) {
+            *value = changed.or(value.take());
+        }
+        let SessionChange { title, model, thinking, cwd, additional_directories, system_prompt, .. } = change;
+        let SessionChange { tools, system_prompt_append, agent, agent_session, agent_options, origin, budget, .. } = change;
+        set(&mut self.title, title);
+        set(&mut self.model, model);
+        set(&mut self.thinking, thinking);
+        set(&mut self.cwd, cwd);
+        set(&mut self.additional_directories, additional_directories);
+        set(&mut self.system_prompt, system_prompt);
+        self.system_prompt.take_if(|prompt| prompt.is_empty());
+        set(&mut self.tools, tools);
+        set(&mut self.system_prompt_append, system_prompt_append);
+        set(&mut self.agent, agent);
+        set(&mut self.agent_session, agent_session);
+        self.agent_options.extend(agent_options);
+        set(&mut self.origin, origin);
+        self.budget = budget.map(|budget| budget.or(self.budget.unwrap_or_default())).or(self.budget);
+    }
+}

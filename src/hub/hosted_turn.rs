@@ -237,7 +237,7 @@ impl HostedTurn<'_> {
     fn workspace(&self) -> Workspace {
         let HostedTurn { session, turn, loaded, cwd, .. } = self;
         let places = &session.services.places;
-        let roots = turn.log.state(|state| state.additional_directories.clone());
+        let roots = turn.log.state(|state| state.additional_directories().to_vec());
         let roots = roots.into_iter().chain(loaded.settings.allowed_paths.iter().cloned());
         Workspace::new(cwd, roots, &places.artifacts(turn.log.id.as_str()))
             .home(places.home.clone())
@@ -252,7 +252,7 @@ impl HostedTurn<'_> {
         let HostedTurn { session, turn, agent, loaded, cwd, .. } = self;
         let wanted = LiveSetup {
             cwd: cwd.clone(),
-            directories: turn.log.state(|state| state.additional_directories.clone()),
+            directories: turn.log.state(|state| state.additional_directories().to_vec()),
             given: session.given.lock().clone(),
             settings: self.wanted.clone().at_start(agent),
             sandbox: self.sandbox(),
@@ -279,7 +279,7 @@ impl HostedTurn<'_> {
         live.setup = wanted;
         session.set_current(Some(conversation.clone()));
         self.record_process(live, &*conversation).await;
-        let is_new = turn.log.state(|state| state.agent_session.is_none());
+        let is_new = turn.log.state(|state| state.settings.agent_session.is_none());
         self.record_session(&*conversation).await?;
         let unused = conversation.unused_servers();
         if !unused.is_empty() {
@@ -342,7 +342,7 @@ impl HostedTurn<'_> {
     /// Records the id of the session in the agent.
     async fn record_session(&self, conversation: &dyn HostedConversation) -> Result<()> {
         let (turn, session) = (self.turn, conversation.session());
-        if turn.log.state(|state| state.agent_session.as_deref() == Some(session)) {
+        if turn.log.state(|state| state.settings.agent_session.as_deref() == Some(session)) {
             return Ok(());
         }
         let change = SessionChange { agent_session: Some(session.into()), ..SessionChange::default() };

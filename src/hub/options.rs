@@ -37,7 +37,7 @@ pub(super) async fn apply(
     turn: &Turn,
     WantedOptions { agent, session, default }: WantedOptions<'_>,
 ) -> Result<()> {
-    let mut wanted = turn.log.state(|state| state.agent_options.clone());
+    let mut wanted = turn.log.state(|state| state.settings.agent_options.clone());
     let is_option = |setting| abilities::means(agent, setting) == Some(Means::Option);
     let model = session.model.clone().filter(|_| is_option(AgentSetting::Model));
     let thinking = session.thinking.filter(|_| is_option(AgentSetting::Thinking)).map(|level| level.as_str().to_owned());

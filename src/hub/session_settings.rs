@@ -35,11 +35,11 @@ impl SessionSettings {
     pub(super) fn new(state: &SessionState, overrides: &Overrides, name: &str) -> SessionSettings {
         let flags = Some(overrides).filter(|overrides| is_for(overrides, name));
         SessionSettings {
-            model: state.model.clone().or_else(|| flags?.model.clone()),
-            thinking: state.thinking.as_ref().and_then(OptionValue::known).or_else(|| flags?.thinking),
-            system_prompt: state.system_prompt.clone().or_else(|| flags?.system_prompt.clone()),
-            added_prompt: state.system_prompt_append.clone(),
-            tools: state.tools.clone().or_else(|| flags?.tools.clone()).filter(|tools| *tools != ["*"]),
+            model: state.settings.model.clone().or_else(|| flags?.model.clone()),
+            thinking: state.settings.thinking.as_ref().and_then(OptionValue::known).or_else(|| flags?.thinking),
+            system_prompt: state.settings.system_prompt.clone().or_else(|| flags?.system_prompt.clone()),
+            added_prompt: state.settings.system_prompt_append.clone(),
+            tools: state.settings.tools.clone().or_else(|| flags?.tools.clone()).filter(|tools| *tools != ["*"]),
         }
     }
 

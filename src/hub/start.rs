@@ -57,7 +57,7 @@ impl Start<'_> {
     pub(super) async fn open(&self, setup: &LiveSetup) -> Result<StartedAgent> {
         let Start { services, name, agent, turn, .. } = *self;
         let depth = services.depth_of(Some(&turn.log.id), self.session.parent.as_ref()) + 1;
-        let session = turn.log.state(|state| state.agent_session.clone());
+        let session = turn.log.state(|state| state.settings.agent_session.clone());
         let mut opening = registry::opening(services, name, agent, &setup.cwd, self.opencode)?;
         opening.command = self.command(opening.command, setup, session.as_deref(), depth);
         if let Some(mode) = setup.sandbox {

@@ -44,7 +44,7 @@ impl<'a> TurnEnvironment<'a> {
 
     async fn create(&self) -> Result<Arc<SessionEnvironment>> {
         let (services, id, parent) = (self.services.clone(), self.turn.log.id.clone(), self.parent.cloned());
-        let (cwd, directories) = self.turn.log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
+        let (cwd, directories) = self.turn.log.state(|state| (state.cwd.clone(), state.additional_directories().to_vec()));
         let (port, session) = self.agent.clone();
         let build = move || {
             let mut environment = SessionEnvironment::new(services, Some(&id), parent.as_ref(), cwd, directories, None)?;

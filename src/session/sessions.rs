@@ -274,9 +274,9 @@ impl Sessions {
         let setup = log.state(|state| SessionSetup {
             id: log.id.clone(),
             cwd: state.cwd.clone(),
-            directories: state.additional_directories.clone(),
+            directories: state.additional_directories().to_vec(),
             parent: state.parent.as_deref().cloned(),
-            agent: state.agent.clone(),
+            agent: state.settings.agent.clone(),
         });
         let (sessions, id) = (self.this.clone(), log.id.clone());
         let start_external: ExternalTurnStarter = Arc::new(move |prompt, by| {

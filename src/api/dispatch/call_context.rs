@@ -105,7 +105,7 @@ impl CallContext {
 
     /// Checks that the caller has access to an open session: to all of its directories.
     pub(in crate::api) fn check_access(&self, session: &Session) -> Result<()> {
-        let (cwd, more) = session.log.state(|state| (state.cwd.clone(), state.additional_directories.clone()));
+        let (cwd, more) = session.log.state(|state| (state.cwd.clone(), state.additional_directories().to_vec()));
         std::iter::once(&cwd).chain(&more).try_for_each(|directory| self.client.require_session(&session.log.id, directory))
     }
 

@@ -161,7 +161,7 @@ async fn reopen(cx: &CallContext, params: ReopenParams) -> Result<Session> {
     }
     session.set_mcp_servers(servers);
     let change = session.log.state(|state| {
-        let cwd = cwd.filter(|cwd| state.cwd != *cwd || state.additional_directories != additional);
+        let cwd = cwd.filter(|cwd| state.cwd != *cwd || state.additional_directories() != additional);
         SessionChange { additional_directories: cwd.is_some().then_some(additional), cwd, ..prompt.difference(state) }
     });
     if change != SessionChange::default() {

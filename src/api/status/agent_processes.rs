@@ -44,7 +44,7 @@ pub(crate) struct ProcessQuery {
 impl ProcessQuery {
     /// Returns whether the query selects the agent of a session, whether or not its process runs.
     fn selects(&self, client: &Client, session: &Session) -> bool {
-        let (agent, cwd) = session.log.state(|state| (state.agent.clone(), state.cwd.clone()));
+        let (agent, cwd) = session.log.state(|state| (state.settings.agent.clone(), state.cwd.clone()));
         let cwd = session.agent().process().map_or(cwd, |process| process.cwd);
         agent.is_some_and(|agent| self.agent.as_ref().is_none_or(|wanted| *wanted == agent))
             && self.cwd.as_ref().is_none_or(|wanted| *wanted == real_path(&cwd))

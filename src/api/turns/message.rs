@@ -178,7 +178,7 @@ impl Method for RetryTurn {
     async fn call(cx: CallContext, params: RetryParams) -> Result<Reply<RetryResult>> {
         cx.client.authorized()?;
         let session = cx.owned(&params.session_id).await?;
-        if let Some(agent) = session.log.state(|state| state.agent.clone()) {
+        if let Some(agent) = session.log.state(|state| state.settings.agent.clone()) {
             let message = format!("turns of the agent {agent} cannot be retried: their conversation is in the agent");
             return Err(Error::new(Kind::Unsupported, message).hint("send the prompt again as a new message"));
         }

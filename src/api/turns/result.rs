@@ -112,7 +112,7 @@ impl Method for GetResult {
         let (agent, cwd, usage, duration_ms) = session.log.state(|state| {
             let turns = state.turns.after(0);
             let duration_ms = turns.iter().map(|turn| turn.ended_ms.saturating_sub(turn.started_ms)).sum();
-            (state.agent.clone(), state.cwd.clone(), state.turns.total().0.unwrap_or_default(), duration_ms)
+            (state.settings.agent.clone(), state.cwd.clone(), state.turns.total().0.unwrap_or_default(), duration_ms)
         });
         let worktrees = worktrees(&cx).await?;
         let containing = worktrees.containing(&cwd).await?;

@@ -33,8 +33,9 @@ pub(crate) fn modes_with(current: &str) -> acp::SessionModeState {
 /// from the cached lists, and a local server's model is listed only after a turn has found it.
 /// `client` is the client that receives the options.
 pub(crate) async fn config_options(app: &App, client: &Client, session: &Session) -> Vec<acp::SessionConfigOption> {
-    let (mode, model, thinking) = session.log.state(|state| (state.mode.clone(), state.model.clone(), state.thinking.clone()));
-    if session.log.state(|state| state.agent.is_some()) {
+    let (mode, model, thinking) =
+        session.log.state(|state| (state.mode.clone(), state.settings.model.clone(), state.settings.thinking.clone()));
+    if session.log.state(|state| state.settings.agent.is_some()) {
         let agent_options = agent_options(session, client.supports_boolean_options());
         return std::iter::once(mode_option(&mode.to_string())).chain(agent_options).collect();
     }
@@ -182,7 +183,7 @@ impl Method for SetConfigOption {
         let body = match &*params.config_id.0 {
             "mode" => mode_event(&value, "value")?,
             "model" => {
-                let (cwd, hosted) = session.log.state(|state| (state.cwd.clone(), state.agent.is_some()));
+                let (cwd, hosted) = session.log.state(|state| (state.cwd.clone(), state.settings.agent.is_some()));
                 if !hosted {
                     cx.app.services.check_model(&value, &cwd).map_err(|error| in_field("value", error))?;
                 }

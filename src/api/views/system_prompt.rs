@@ -54,8 +54,8 @@ impl SystemPromptChange {
     /// load the session, which then changes nothing.
     pub(in crate::api) fn difference(self, state: &SessionState) -> SessionChange {
         SessionChange {
-            system_prompt: self.replace.filter(|prompt| state.system_prompt.as_ref() != Some(prompt)),
-            system_prompt_append: self.append.filter(|prompt| state.system_prompt_append.as_ref() != Some(prompt)),
+            system_prompt: self.replace.filter(|prompt| state.settings.system_prompt.as_ref() != Some(prompt)),
+            system_prompt_append: self.append.filter(|prompt| state.settings.system_prompt_append.as_ref() != Some(prompt)),
             ..SessionChange::default()
         }
     }

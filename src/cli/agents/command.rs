@@ -137,7 +137,7 @@ async fn stop(app: Arc<App>, params: StopAgentsParams) -> Result<u8> {
 
 async fn attach(app: &Arc<App>, id: &SessionId) -> Result<u8> {
     let session = app.sessions().await?.open_read_only(id).await?;
-    let (agent, session) = session.log.state(|state| (state.agent.clone(), state.agent_session.clone()));
+    let (agent, session) = session.log.state(|state| (state.settings.agent.clone(), state.settings.agent_session.clone()));
     let command = match (agent, session) {
         (Some(agent), Some(session)) => hub::attach_command(&app.services, &agent, &session),
         _ => Err(Error::invalid_params(format!("session {id}: no hosted agent has worked in it"))),

@@ -104,7 +104,7 @@ impl SessionRecord {
             Ok(())
         })
         .await?;
-        if let Some(agent) = state.agent {
+        if let Some(agent) = state.settings.agent {
             let message = format!("{agent} works in session {id}: only sessions of nuncio's own agent can be recorded");
             return Err(Error::invalid_params(message));
         }

@@ -62,10 +62,10 @@ async fn write_layout(app: &App, sessions: &Sessions, id: &SessionId, dir: &Path
     .await?;
     let row = sessions.row(id).await?;
     // Without a model of its own, the session worked with that of the settings or of a flag.
-    let model = state.model.as_deref().or_else(|| state.turns.last()?.model.as_deref());
+    let model = state.settings.model.as_deref().or_else(|| state.turns.last()?.model.as_deref());
     let mut session = json!(SessionLine::new(id, &state, row.created_ms).change);
     let named = json!({
-        "id": id, "workspacePath": state.cwd, "title": state.title, "mode": state.mode, "model": model,
+        "id": id, "workspacePath": state.cwd, "title": state.settings.title, "mode": state.mode, "model": model,
         "createdAt": timestamp(row.created_ms), "updatedAt": timestamp(row.updated_ms), "events": row.head,
     });
     for (name, value) in named.as_object().into_iter().flatten() {

@@ -41,18 +41,13 @@ pub(crate) enum ExportLine {
 
 impl SessionLine {
     pub(crate) fn new(id: &SessionId, state: &SessionState, created_at_ms: u64) -> SessionLine {
+        let directories = state.additional_directories();
         let change = SessionChange {
-            title: state.title.clone(),
-            model: state.model.clone(),
-            thinking: state.thinking.clone(),
-            system_prompt: state.system_prompt.clone(),
-            system_prompt_append: state.system_prompt_append.clone(),
-            additional_directories: Some(state.additional_directories.clone()).filter(|list| !list.is_empty()),
-            tools: state.tools.clone(),
-            agent: state.agent.clone(),
-            agent_options: state.agent_options.clone(),
+            additional_directories: (!directories.is_empty()).then(|| directories.to_vec()),
             budget: Some(state.budget.of_session()).filter(|budget| *budget != BudgetLimits::default()),
-            ..SessionChange::default()
+            agent_session: None,
+            origin: None,
+            ..state.settings.clone()
         };
         SessionLine { id: id.clone(), cwd: state.cwd.clone(), mode: state.mode.clone(), change, created_at_ms }
     }

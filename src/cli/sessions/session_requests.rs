@@ -85,7 +85,7 @@ pub(crate) async fn print_request(
         Ok(())
     })
     .await?;
-    if let Some(agent) = state.agent {
+    if let Some(agent) = state.settings.agent {
         return Err(Error::not_found(format!("{agent} works in session {id}: it sends its model requests itself")));
     }
     let chosen = logged.find(id, turn, step)?;

@@ -49,7 +49,7 @@ impl CallHost for Turn {
     fn origin(&self) -> CallOrigin {
         let model = self.log.state(|state| {
             let turn = state.turns.get(&self.id).and_then(|turn| turn.model.as_deref());
-            turn.map(String::from).or(state.model.clone())
+            turn.map(String::from).or(state.settings.model.clone())
         });
         CallOrigin { session: Some(self.log.id.clone()), turn: Some(self.id.clone()), model }
     }

@@ -20,16 +20,9 @@ impl SessionState {
         let given = |limits: BudgetLimits| Some(limits).filter(|limits| *limits != BudgetLimits::default());
         let change = SessionChange {
             cwd: Some(self.cwd.clone()),
-            additional_directories: Some(self.additional_directories.clone()),
-            model: self.model.clone(),
-            system_prompt: self.system_prompt.clone(),
-            system_prompt_append: self.system_prompt_append.clone(),
-            tools: self.tools.clone(),
-            agent: self.agent.clone(),
-            agent_session: self.agent_session.clone(),
-            agent_options: self.agent_options.clone(),
+            additional_directories: Some(self.additional_directories().to_vec()),
             budget: given(self.budget.of_session()),
-            ..SessionChange::default()
+            ..self.granted_settings()
         };
         Body::SessionGranted {
             mode: self.mode.clone(),
@@ -57,11 +50,10 @@ impl SessionState {
 
     /// Resets the fields that [`Body::SessionGranted`] sets, except those that it always contains.
     pub(super) fn forget_grants(&mut self) {
-        self.additional_directories.clear();
-        self.agent_options.clear();
+        let SessionChange { title, thinking, origin, .. } = std::mem::take(&mut self.settings);
+        self.settings = SessionChange { title, thinking, origin, ..SessionChange::default() };
         self.rules.clear();
-        (self.model, self.system_prompt, self.system_prompt_append, self.tools) = (None, None, None, None);
-        (self.agent, self.agent_session, self.parent) = (None, None, None);
+        self.parent = None;
         self.asked_git_acts = GitActs::NONE;
     }
 
@@ -72,38 +64,37 @@ impl SessionState {
         let (before, budget) = (self.clone_grants(), self.budget.of_session().or(self.budget.raised().of_session()));
         self.forget_grants();
         self.budget = Default::default();
-        (self.tools, self.parent) = (before.tools, before.parent);
+        let SessionChange { model, system_prompt, agent, system_prompt_append, tools, .. } = before.settings.clone();
+        (self.settings.tools, self.parent) = (tools, before.parent.clone());
         self.parent.iter_mut().for_each(|parent| parent.rules.clear());
-        let (kept, rules): (Vec<_>, Vec<_>) = before.rules.into_iter().partition(|rule| rule.policy != Policy::Allow);
+        let (kept, rules): (Vec<_>, Vec<_>) = before.rules.clone().into_iter().partition(|rule| rule.policy != Policy::Allow);
         self.rules = kept;
         self.mode = OptionValue::Known(if before.mode.known() == Some(Mode::Plan) { Mode::Plan } else { Mode::default() });
         let shown = |what: &str, value: String| format!("{what} {}", one_line(shortened(value, limits::TITLE_CHARS_MAX)));
         let number = |what: &str, number: usize| (number > 0).then(|| format!("{what}: {number}"));
-        let texts = [("model", before.model), ("system prompt", before.system_prompt), ("hosted agent", before.agent)];
-        let texts = texts.into_iter().chain([("end of the system prompt", before.system_prompt_append)]);
-        let mode = Some(before.mode).filter(|mode| *mode != self.mode).map(|mode| ("mode", Some(mode.to_string())));
+        let texts = [("model", model), ("system prompt", system_prompt), ("hosted agent", agent)];
+        let texts = texts.into_iter().chain([("end of the system prompt", system_prompt_append)]);
+        let mode = Some(&before.mode).filter(|mode| **mode != self.mode).map(|mode| ("mode", Some(mode.to_string())));
         let texts = mode.into_iter().chain(texts).filter_map(|(what, text)| Some(shown(what, text?)));
         let outside = cwd.map(|cwd| std::mem::replace(&mut self.cwd, cwd));
         let directories =
-            outside.iter().chain(&before.additional_directories).map(|path| shown("directory", path.display().to_string()));
+            outside.iter().chain(before.additional_directories()).map(|path| shown("directory", path.display().to_string()));
         let budget = (budget != BudgetLimits::default()).then(|| "limits of the budget".to_owned());
-        let options = number("options of the hosted agent", before.agent_options.len());
+        let options = number("options of the hosted agent", before.settings.agent_options.len());
         texts.chain(directories).chain(number("remembered rules", rules.len())).chain(options).chain(budget).collect()
+    }
+
+    /// Copies the settings that are signed.
+    fn granted_settings(&self) -> SessionChange {
+        SessionChange { title: None, thinking: None, origin: None, ..self.settings.clone() }
     }
 
     /// Copies what the session may do.
     pub(in crate::session) fn clone_grants(&self) -> SessionState {
         SessionState {
             cwd: self.cwd.clone(),
-            additional_directories: self.additional_directories.clone(),
+            settings: self.granted_settings(),
             mode: self.mode.clone(),
-            model: self.model.clone(),
-            system_prompt: self.system_prompt.clone(),
-            system_prompt_append: self.system_prompt_append.clone(),
-            tools: self.tools.clone(),
-            agent: self.agent.clone(),
-            agent_session: self.agent_session.clone(),
-            agent_options: self.agent_options.clone(),
             parent: self.parent.clone(),
             rules: self.rules.clone(),
             budget: self.budget,

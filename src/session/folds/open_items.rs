@@ -138,6 +138,10 @@ pub struct OpenPermission {
 }
 
 impl OpenPermission {
+    pub(super) fn new(request: &PermissionRequest, seq: Seq) -> OpenPermission {
+        OpenPermission { request: request.clone(), seq }
+    }
+
     /// Returns whether this is the request `id`.
     pub(crate) fn has_id(&self, id: &PermissionId) -> bool {
         self.request.permission_id == *id

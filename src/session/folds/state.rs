@@ -1,6 +1,6 @@
 //! The state of a session: a fold over its events, without side effects.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::event::{
     UsageUpdate, ignored,
 };
 use crate::id::{MessageId, PermissionId, ToolCallId, TurnId};
-use crate::options::{Mode, OptionValue, Thinking};
+use crate::options::{Mode, OptionValue};
 use crate::permission::git_acts::GitActs;
 use crate::session::message::IncomingMessage;
 
@@ -33,25 +33,10 @@ const PERMISSIONS_RESOLVED_KEPT: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub struct SessionState {
     pub cwd: PathBuf,
-    pub additional_directories: Vec<PathBuf>,
-    pub title: Option<String>,
+    /// The settings, apart from the directory and the budget.
+    pub settings: SessionChange,
     /// The mode, which may be a mode of a hosted agent.
     pub mode: OptionValue<Mode>,
-    /// `PROVIDER/NAME`, if it was set for this session.
-    pub model: Option<String>,
-    pub thinking: Option<OptionValue<Thinking>>,
-    pub system_prompt: Option<String>,
-    pub system_prompt_append: Option<String>,
-    /// Names and globs of the tools that the model gets.
-    pub tools: Option<Vec<String>>,
-    /// The name of the hosted agent that works in the session; `None`: nuncio's own agent.
-    pub agent: Option<String>,
-    /// The id of the session in the hosted agent.
-    pub agent_session: Option<String>,
-    /// Options that are set in the hosted agent before each turn.
-    pub agent_options: BTreeMap<String, String>,
-    /// The origin of a session that no person created. See [`SessionChange`].
-    pub origin: Option<String>,
     /// The tool call of another session that created this session.
     pub parent: Option<Box<SessionParent>>,
     /// Milliseconds since the Unix epoch.
@@ -121,8 +106,11 @@ impl SessionState {
     /// Copies the parts of which the summary of the session consists.
     pub(in crate::session) fn activity(&self) -> SessionState {
         SessionState {
-            agent: self.agent.clone(),
-            origin: self.origin.clone(),
+            settings: SessionChange {
+                agent: self.settings.agent.clone(),
+                origin: self.settings.origin.clone(),
+                ..SessionChange::default()
+            },
             turns: self.turns.newest(),
             open_tools: self.open_tools.clone(),
             open_permissions: self.open_permissions.clone(),
@@ -168,9 +156,7 @@ impl SessionState {
             }
             Body::HookCompleted { tool_call_id: Some(id), changed: Some(changed), .. } => self.change_call(id, changed),
             Body::ToolCompleted(ToolEnd { tool_call_id, .. }) => self.open_tools.retain(|open| !open.has_id(tool_call_id)),
-            Body::PermissionRequested(request) => {
-                self.open_permissions.push(OpenPermission { request: request.clone(), seq: event.seq });
-            }
+            Body::PermissionRequested(request) => self.open_permissions.push(OpenPermission::new(request, event.seq)),
             Body::PermissionUpdated { permission_id, deadline_ms } => {
                 let open = self.open_permissions.iter_mut().find(|open| open.has_id(permission_id));
                 open.into_iter().for_each(|open| open.request.deadline_ms = *deadline_ms);
@@ -222,37 +208,13 @@ impl SessionState {
     }
 
     fn change(&mut self, change: &SessionChange) {
-        let SessionChange {
-            title,
-            model,
-            thinking,
-            cwd,
-            additional_directories,
-            system_prompt,
-            system_prompt_append,
-            tools,
-            agent,
-            agent_session,
-            agent_options,
-            origin,
-            ..
-        } = change.clone();
-        self.origin = origin.or(self.origin.take());
-        self.agent = agent.or(self.agent.take());
-        self.agent_session = agent_session.or(self.agent_session.take());
-        self.agent_options.extend(agent_options);
-        self.tools = tools.or(self.tools.take());
-        self.title = title.or(self.title.take());
-        self.model = model.or(self.model.take());
-        self.thinking = thinking.or(self.thinking.take());
-        self.system_prompt = system_prompt.or(self.system_prompt.take()).filter(|prompt| !prompt.is_empty());
-        self.system_prompt_append = system_prompt_append.or(self.system_prompt_append.take());
-        if let Some(cwd) = cwd {
-            self.cwd = cwd;
-        }
-        if let Some(directories) = additional_directories {
-            self.additional_directories = directories;
-        }
+        self.settings.apply(change.clone());
+        self.cwd = self.settings.cwd.take().unwrap_or_else(|| std::mem::take(&mut self.cwd));
+    }
+
+    /// Returns the further directories of the session.
+    pub(crate) fn additional_directories(&self) -> &[PathBuf] {
+        self.settings.additional_directories.as_deref().unwrap_or_default()
     }
 
     fn change_call(&mut self, id: &ToolCallId, changed: &ChangedCall) {
@@ -267,7 +229,7 @@ impl SessionState {
     fn heed(&mut self, event: &Event) {
         if let Body::MessageCompleted { role: Role::User, parts, extra, discarded: false, .. } = &event.body
             && self.parent.is_none()
-            && self.origin.as_deref() != Some(DELEGATION)
+            && self.settings.origin.as_deref() != Some(DELEGATION)
         {
             let texts = parts.iter().filter_map(|part| if let Part::Text { text } = part { Some(text) } else { None });
             texts.chain(&extra.expansion).for_each(|text| self.asked_git_acts.heed(text));

@@ -70,8 +70,8 @@ impl SessionSummary {
             last_turn: state.turns.last().map(LastTurn::from_turn),
             pending_tool_calls: calls.collect(),
             open_permissions: state.open_permissions.iter().map(|open| open.request.permission_id.clone()).collect(),
-            origin: state.origin.clone(),
-            agent: state.agent.clone(),
+            origin: state.settings.origin.clone(),
+            agent: state.settings.agent.clone(),
             cost: state.turns.total().1,
         }
     }

@@ -194,7 +194,7 @@ impl RunningTurn {
         let mut opens = turn.log.state(|state| state.history.lacks_context(retries.as_ref()));
         turn.emit(Body::TurnStarted { by, retries, budget }).await;
         let queue = self.session.core().take(|number, queued| queued.auto_run && number < after);
-        let untitled = turn.log.state(|state| state.title.is_none());
+        let untitled = turn.log.state(|state| state.settings.title.is_none());
         if let Some(title) = title_of(&message.parts).filter(|_| untitled) {
             turn.emit(Body::SessionUpdated { change: SessionChange { title: Some(title), ..Default::default() } }).await;
         }

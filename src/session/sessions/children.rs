@@ -144,16 +144,16 @@ fn child_of(parent: &Session, turn: &TurnId, request: SubagentRequest) -> (Child
             rules: state.rules.iter().map(|rule| serde_json::json!(rule)).collect(),
         };
         let own = SessionChange {
-            model: profile.model.or_else(|| state.model.clone()),
-            thinking: state.thinking.clone(),
-            system_prompt: profile.system_prompt.or_else(|| state.system_prompt.clone()),
-            system_prompt_append: Some(append(state.system_prompt_append.as_deref())),
-            tools: state.tools.clone(),
+            model: profile.model.or_else(|| state.settings.model.clone()),
+            thinking: state.settings.thinking.clone(),
+            system_prompt: profile.system_prompt.or_else(|| state.settings.system_prompt.clone()),
+            system_prompt_append: Some(append(state.settings.system_prompt_append.as_deref())),
+            tools: state.settings.tools.clone(),
             ..SessionChange::default()
         };
         let change = SessionChange {
             title: Some(title),
-            additional_directories: (!state.additional_directories.is_empty()).then(|| state.additional_directories.clone()),
+            additional_directories: (!state.additional_directories().is_empty()).then(|| state.additional_directories().to_vec()),
             budget: Some(budget).filter(|budget| *budget != BudgetLimits::default()),
             agent: profile.hosted.clone(),
             // The settings of nuncio's own agent do not apply to a hosted one.
@@ -162,7 +162,7 @@ fn child_of(parent: &Session, turn: &TurnId, request: SubagentRequest) -> (Child
         let setup = SessionSetup {
             id: label.child_session_id.clone(),
             cwd: state.cwd.clone(),
-            directories: state.additional_directories.clone(),
+            directories: state.additional_directories().to_vec(),
             parent: Some(link),
             agent: profile.hosted,
         };

@@ -20,7 +20,7 @@ impl Sessions {
             let cwd = change.cwd.as_ref().unwrap_or(&state.cwd).clone();
             (
                 running.map_or(head, |turn| turn.first_seq - 1),
-                SessionSetup { id: id.clone(), cwd, directories: Vec::new(), parent: None, agent: state.agent.clone() },
+                SessionSetup { id: id.clone(), cwd, directories: Vec::new(), parent: None, agent: state.settings.agent.clone() },
                 state.granted_to_fork(),
             )
         });

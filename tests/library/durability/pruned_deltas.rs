@@ -92,8 +92,8 @@ fn folded(events: &[Event], keep: impl Fn(usize) -> bool) -> String {
             state.apply(event);
         }
     }
-    let SessionState { title, mode, turn, open_messages, open_tools, plan, context_tokens, .. } = state;
-    format!("{:#?}\n{:#?}", history.messages(), (title, mode, turn, open_messages, open_tools, plan, context_tokens))
+    let SessionState { settings, mode, turn, open_messages, open_tools, plan, context_tokens, .. } = state;
+    format!("{:#?}\n{:#?}", history.messages(), (settings, mode, turn, open_messages, open_tools, plan, context_tokens))
 }
 
 /// History and state do not depend on deltas either, for many random subsets.
