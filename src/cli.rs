@@ -200,7 +200,6 @@ fn run_without_settings(command: CliCommand, environment: &Environment, args: &C
     })
 }
 
-/// Returns the format of a command's log.
 fn log_style(command: &CliCommand) -> LogStyle {
     match command {
         CliCommand::Serve { .. } | CliCommand::Acp { http: Some(_), .. } => LogStyle::Server,

@@ -88,7 +88,6 @@ impl Cluster {
     }
 }
 
-/// Returns the name of this machine.
 pub(crate) fn machine_name() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     name.map_or_else(|| "unnamed".to_owned(), |name| name.trim().to_owned())

@@ -67,7 +67,6 @@ impl DocumentKind {
         }
     }
 
-    /// Returns the kind with this number.
     pub(crate) fn from_number(number: u8) -> Option<DocumentKind> {
         DocumentKind::ALL.get(usize::from(number)).copied()
     }

@@ -55,7 +55,6 @@ impl LocalClient {
         self.client.require_dir(directory)
     }
 
-    /// Invokes a method and returns its result.
     pub(crate) async fn call<M: LocalMethod>(&self, params: M::Params) -> Result<M::Result> {
         self.call_until::<M>(params, CancellationToken::new()).await
     }

@@ -26,22 +26,18 @@ pub struct Access {
 }
 
 impl Access {
-    /// Creates an access that reads a path.
     pub(crate) fn read(path: impl Into<String>) -> Access {
         Access { paths: vec![path.into()], ..Access::none() }
     }
 
-    /// Creates an access that writes a path.
     pub(crate) fn write(path: impl Into<String>) -> Access {
         Access { kind: AccessKind::Write, ..Access::read(path) }
     }
 
-    /// Creates an access that fetches a URL.
     pub(crate) fn network(url: impl Into<String>) -> Access {
         Access { kind: AccessKind::Network, url: Some(url.into()), ..Access::none() }
     }
 
-    /// Returns the category of a call with this access.
     pub(crate) fn category(&self) -> ToolCategory {
         match self.kind {
             AccessKind::Exec => ToolCategory::Command,

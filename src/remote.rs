@@ -59,7 +59,6 @@ impl RemoteServer {
         Ok(RemoteServer { base: url.trim_end_matches('/').into(), token: token.into(), client })
     }
 
-    /// Invokes a method.
     pub(crate) async fn call(&self, name: &str, params: Value) -> Result<Value> {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": name, "params": params });
         let request = self
@@ -87,7 +86,6 @@ impl RemoteServer {
         format!("remote-{}", hex(&digest.as_ref()[..16]))
     }
 
-    /// Follows the events of a session after a seq.
     pub(crate) async fn follow(&self, session: &SessionId, after: Seq) -> Result<RemoteEvents> {
         let mut events = RemoteEvents {
             server: self.clone(),

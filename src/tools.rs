@@ -82,7 +82,6 @@ impl Tools {
         Tools { maps, ..native }
     }
 
-    /// Creates a table of the given tools.
     pub(crate) fn new(tools: Vec<Arc<dyn AnyTool>>) -> Tools {
         let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
         Tools { tools, unlisted: Vec::new(), specs, maps: Arc::default() }

@@ -48,7 +48,6 @@ impl ModelAnswer {
         self.stop == StopReason::EndTurn && !self.parts.iter().any(has_content)
     }
 
-    /// Returns the text of the answer.
     pub(in crate::agent) fn text(&self) -> String {
         let text = |part: &AnswerPart| match part {
             AnswerPart::Message(message) => answer_text(message),
@@ -107,7 +106,6 @@ impl<'a> AnswerBuilder<'a> {
         AnswerBuilder { turn, open: None, parts, silent: false }
     }
 
-    /// Adds text of a message with this role.
     pub(in crate::agent) async fn add(&mut self, role: Role, text: String) {
         if text.is_empty() {
             return;

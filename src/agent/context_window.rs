@@ -146,7 +146,6 @@ impl<'a> ContextWindow<'a> {
         RequestHooks { host: self.turn, environment: self.environment, model: steps.model().id() }
     }
 
-    /// Returns the settings of the context window.
     pub(in crate::agent) fn settings(&self) -> &'a ContextSettings {
         &self.environment.loaded.settings.context
     }

@@ -35,7 +35,6 @@ pub(in crate::agent) struct NativeAgent {
 }
 
 impl NativeAgent {
-    /// Creates the agent of `session`.
     pub(in crate::agent) fn new(services: Arc<Services>, session: SessionId, parent: Option<SessionParent>) -> NativeAgent {
         let (environment, model, without_tools, prompt, mcp) = Default::default();
         NativeAgent { services, session, parent, environment, model, without_tools, prompt, mcp }

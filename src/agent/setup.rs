@@ -17,7 +17,6 @@ use crate::runtime::services::Services;
 use crate::session::{AgentSetup, OfferedTool, SessionLog};
 use crate::toolkit::AnyTool;
 
-/// Returns the setup of the session of `log` in its environment.
 pub(super) fn read(
     services: &Services,
     prompt: &SystemPrompt,

@@ -82,7 +82,6 @@ pub(crate) struct Comparison {
     pub uncommitted: PathList,
 }
 
-/// The method `_nuncio/comparison/start`.
 pub(crate) struct StartComparison;
 
 impl Method for StartComparison {

@@ -76,7 +76,6 @@ fn auth_methods(terminal: bool) -> Value {
     methods.into_iter().chain(terminal.then_some(login)).collect()
 }
 
-/// The method `initialize`.
 pub(crate) struct Initialize;
 
 impl Method for Initialize {
@@ -141,7 +140,6 @@ impl Method for Initialize {
     }
 }
 
-/// The method `authenticate`.
 pub(crate) struct Authenticate;
 
 impl Method for Authenticate {
@@ -175,7 +173,6 @@ impl Method for Authenticate {
     }
 }
 
-/// The method `logout`.
 pub(crate) struct Logout;
 
 impl Method for Logout {

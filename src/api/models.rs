@@ -140,7 +140,6 @@ pub(crate) struct ListModelsParams {
     refresh: bool,
 }
 
-/// The method `_nuncio/model/list`.
 pub(crate) struct ListModels;
 
 impl Method for ListModels {

@@ -58,7 +58,6 @@ const TAGS: [(&str, &str); 13] = [
     ("server", "Health, metrics, this document, and the routes of other protocols: JSON-RPC, MCP and hooks."),
 ];
 
-/// Generates the OpenAPI document.
 pub(crate) fn openapi() -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.definitions_path = "/components/schemas".into();

@@ -7,7 +7,6 @@ use crate::error::Result;
 use crate::protocol::acp;
 use crate::runtime::LoginState;
 
-/// The method `auth/status`.
 pub(crate) struct AuthStatus;
 
 impl Method for AuthStatus {

@@ -49,7 +49,6 @@ pub(crate) struct ToolList {
     tools: Vec<OfferedTool>,
 }
 
-/// The method `_nuncio/tool/list`.
 pub(crate) struct ListTools;
 
 impl Method for ListTools {
@@ -149,7 +148,6 @@ pub(crate) struct SkippedAgentView {
     reason: String,
 }
 
-/// The method `_nuncio/agent/list`.
 pub(crate) struct ListAgents;
 
 impl Method for ListAgents {
@@ -245,7 +243,6 @@ pub(crate) struct StatusView {
     cwd: Option<PathBuf>,
 }
 
-/// The method `_nuncio/status`.
 pub(crate) struct GetStatus;
 
 impl Method for GetStatus {

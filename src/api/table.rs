@@ -90,7 +90,6 @@ pub static METHODS: [MethodRow; 54] = [
     MethodRow::new::<events::FollowEvents>(),
 ];
 
-/// Finds the row of the method `name`.
 pub(crate) fn method(name: &str) -> Option<&'static MethodRow> {
     METHODS.iter().find(|row| row.name == name)
 }

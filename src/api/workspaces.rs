@@ -62,7 +62,6 @@ pub(in crate::api) async fn workspace(cx: &CallContext, worktrees: &Worktrees, i
     Ok(row)
 }
 
-/// Lists the sessions in a workspace.
 pub(in crate::api) async fn sessions_in(cx: &CallContext, path: &Path) -> Result<Vec<WorkspaceSession>> {
     let sessions = cx.app.sessions().await?;
     let mut owners = sessions.owners();
@@ -117,7 +116,6 @@ pub(crate) struct CreatedWorkspace {
     pub warnings: Vec<String>,
 }
 
-/// The method `_nuncio/workspace/create`.
 pub(crate) struct CreateWorkspace;
 
 impl Method for CreateWorkspace {
@@ -204,7 +202,6 @@ pub(crate) struct WorkspaceList {
     pub workspaces: Vec<WorkspaceView>,
 }
 
-/// The method `_nuncio/workspace/list`.
 pub(crate) struct ListWorkspaces;
 
 impl Method for ListWorkspaces {
@@ -239,7 +236,6 @@ pub(crate) struct WorkspaceParams {
     pub workspace_id: String,
 }
 
-/// The method `_nuncio/workspace/status`.
 pub(crate) struct GetWorkspace;
 
 impl Method for GetWorkspace {
@@ -278,7 +274,6 @@ pub(crate) struct WorkspaceMetadata {
     metadata: Map<String, Value>,
 }
 
-/// The method `_nuncio/workspace/set_metadata`.
 pub(crate) struct SetWorkspaceMetadata;
 
 impl Method for SetWorkspaceMetadata {
@@ -332,7 +327,6 @@ pub(crate) struct WorkspaceDeletion {
     pub lost_commits: LostCommits,
 }
 
-/// The method `_nuncio/workspace/delete`.
 pub(crate) struct DeleteWorkspace;
 
 impl Method for DeleteWorkspace {

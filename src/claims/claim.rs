@@ -7,7 +7,6 @@ use crate::claims::logographic;
 use crate::claims::sentence::{SentenceReader, discloses_failure};
 use crate::claims::words::{AnswerToken, tokens};
 
-/// Maximum number of claims of an answer.
 const CLAIMS_MAX: usize = 50;
 
 /// A sentence that says that a check passes.

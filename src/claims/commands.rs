@@ -5,7 +5,6 @@ use crate::claims::programs::{check_program, is_harmless, is_silent, replaces_fi
 use crate::claims::script_line::{LineCommand, LineWord, ScriptLine};
 use crate::claims::wrappers::{base_name, is_python, unwrapped};
 
-/// The role of a command.
 #[derive(Debug)]
 pub(crate) enum CommandRole {
     /// Makes a check.
@@ -20,7 +19,6 @@ pub(crate) enum CommandRole {
     Unknown(Option<(Vec<String>, Kinds)>),
 }
 
-/// A check that a command makes.
 #[derive(Debug)]
 pub(crate) struct CommandCheck {
     /// Program and subcommand.
@@ -115,7 +113,6 @@ fn operands(arguments: &[LineWord]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the check that the program makes with these arguments.
 fn check(program: &str, arguments: &[LineWord]) -> Option<CommandRole> {
     let has = |option: &str| arguments.iter().any(|word| word.text == option);
     let line = [program].into_iter().chain(arguments.iter().map(|word| word.text.as_str())).collect::<Vec<_>>().join(" ");

@@ -9,7 +9,6 @@ const TYPES: Kinds = Kinds::TYPES;
 const FORMAT: Kinds = Kinds::FORMAT;
 const COMPILED: Kinds = BUILD.and(TYPES);
 
-/// A program that makes checks.
 pub(crate) struct CheckProgram {
     pub(crate) name: &'static str,
     /// Subcommands, separated by spaces. Empty if the program itself is the check.
@@ -181,7 +180,6 @@ const PROGRAMS: &[CheckProgram] = &[
     row("buf", "build", BUILD, LINT),
 ];
 
-/// Returns the check that `program` makes with `subcommand`.
 pub(crate) fn check_program(program: &str, subcommand: &str) -> Option<&'static CheckProgram> {
     let has = |list: &str| list.is_empty() || list.split(' ').any(|name| name == subcommand);
     PROGRAMS.iter().find(|row| row.name == program && has(row.subcommands))
@@ -208,7 +206,6 @@ pub(crate) fn check_tool(name: &str) -> Option<(&'static CheckProgram, Vec<Strin
 }
 
 impl CheckProgram {
-    /// Returns whether the check is a subcommand of the program.
     pub(crate) fn has_subcommand(&self) -> bool {
         !self.subcommands.is_empty()
     }

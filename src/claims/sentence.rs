@@ -19,7 +19,6 @@ const SENTENCE_MAX: usize = 300;
 const OBJECT_PASSES: &str =
     "pass passes passed besteht bestehen passe passent pasa pasan passa passano passam supera проходит прошли";
 
-/// Reads a sentence.
 pub(crate) struct SentenceReader<'a> {
     tokens: &'a [AnswerToken],
     language: &'a Language,
@@ -34,7 +33,6 @@ struct Subject {
 }
 
 impl<'a> SentenceReader<'a> {
-    /// Creates a reader of a sentence in `language`.
     pub(crate) fn new(tokens: &'a [AnswerToken], language: &'a Language) -> SentenceReader<'a> {
         let tokens = if tokens.len() > SENTENCE_MAX { &[] } else { tokens };
         let mut reader = SentenceReader { tokens, language, kinds: Vec::new() };

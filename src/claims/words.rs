@@ -22,7 +22,6 @@ impl AnswerToken {
         }
     }
 
-    /// Returns whether the token is this symbol.
     pub(crate) fn is_symbol(&self, symbol: char) -> bool {
         *self == AnswerToken::Symbol(symbol)
     }
@@ -31,7 +30,6 @@ impl AnswerToken {
 /// Opening and closing quotation marks. Straight quotes are the first.
 const QUOTES: [(char, char); 7] = [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('「', '」'), ('『', '』'), ('‹', '›')];
 
-/// Returns the parts of a sentence.
 pub(crate) fn tokens(sentence: &str) -> Vec<AnswerToken> {
     let mut reader = TokenReader { rest: sentence, tokens: Vec::new() };
     while let Some(first) = reader.rest.chars().next() {

@@ -158,7 +158,6 @@ pub(in crate::cli) fn run(bootstrap: &Bootstrap, name: &str, write: Option<Optio
 }
 
 impl Editor {
-    /// Returns the snippet with the path of the program.
     fn snippet_for(&self, program: &Path) -> Result<String> {
         let command = self.program.replace("\"nuncio\"", &format!("\"{}\"", quoted(program)?));
         Ok(self.snippet.replacen(self.program, &command, 1))
@@ -187,7 +186,6 @@ impl Directory {
     }
 }
 
-/// Returns the path of this program.
 fn this_program() -> Result<PathBuf> {
     std::env::current_exe().map_err(|error| Error::io("finding this program", error))
 }

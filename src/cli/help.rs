@@ -2,7 +2,6 @@
 
 use clap::Command;
 
-/// The groups of commands.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Work", &["chat", "run", "demo", "eval", "replay", "tool"]),
     ("Serve editors, browsers and other agents", &["acp", "serve", "token"]),

@@ -83,7 +83,6 @@ fn tools() -> Value {
     Value::Object(rows.collect::<Map<_, _>>())
 }
 
-/// Prints the schema with this name.
 pub(crate) fn print_named(name: &str) -> Result<u8> {
     let text = schema(name).ok_or_else(|| {
         let names: Vec<&str> = SCHEMAS.iter().map(|(name, _)| *name).collect();

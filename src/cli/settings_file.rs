@@ -38,7 +38,6 @@ impl<'a> SettingsFile<'a> {
         inner_table(self.document.as_table_mut(), name)
     }
 
-    /// Adds a table to the table `group`.
     pub(in crate::cli) fn add(&mut self, group: &str, name: &str, table: Table) -> Result<()> {
         self.table(group)?.insert(name, Item::Table(table));
         Ok(())
@@ -106,7 +105,6 @@ pub(super) fn inner_table<'t>(outer: &'t mut dyn TableLike, name: &str) -> Resul
     item.as_table_like_mut().ok_or_else(|| Error::invalid_params(format!("the setting {name} has a value, and is not a table")))
 }
 
-/// Converts texts to a list.
 pub(in crate::cli) fn list(texts: &[String]) -> Item {
     Item::Value(Value::Array(texts.iter().collect::<Array>()))
 }

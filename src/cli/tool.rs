@@ -82,7 +82,6 @@ fn unknown(environment: &SessionEnvironment, name: &str) -> Option<Error> {
     Some(Error::invalid_params(format!("tool \"{name}\" is unknown")).hint(format!("use one of {}", names.join(", "))))
 }
 
-/// Converts the result to JSON.
 fn json(CallResult { outcome, messages, .. }: CallResult) -> Value {
     let mut json = match outcome {
         CallOutcome::Completed(output) => {

@@ -13,7 +13,6 @@ use crate::web::{Address, HttpClients};
 const FETCH: Duration = Duration::from_secs(30);
 /// Maximum number of redirections that are followed.
 const REDIRECTIONS_MAX: usize = 5;
-/// The version of this program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The document at the address. It may have other fields.

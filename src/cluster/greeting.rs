@@ -15,7 +15,6 @@ use super::Cluster;
 use crate::error::{Error, Kind, Result};
 use crate::hex::{hex, unhex};
 
-/// Maximum size of a message of the greeting, in bytes.
 const MESSAGE_BYTES_MAX: usize = 1024;
 
 /// The first message of each side.

@@ -48,7 +48,6 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Converts the settings to [`BudgetLimits`].
     pub(crate) fn limits(&self) -> BudgetLimits {
         BudgetLimits {
             max_requests: Some(self.max_requests),

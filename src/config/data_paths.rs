@@ -42,7 +42,6 @@ impl SessionVariables {
         ])
     }
 
-    /// Sets a variable.
     pub(crate) fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
         self.0.retain(|(other, _)| *other != name);
         self.0.push((name, Some(value.into())));
@@ -52,7 +51,6 @@ impl SessionVariables {
         self.0.iter()
     }
 
-    /// Returns whether `name` is one of the variables.
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.0.iter().any(|(other, _)| *other == name)
     }
@@ -122,13 +120,11 @@ impl Environment {
         self
     }
 
-    /// Returns this environment with another value of a variable.
     pub(crate) fn with(mut self, name: &str, value: String) -> Environment {
         self.0.insert(name.into(), value);
         self
     }
 
-    /// Returns all variables.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }

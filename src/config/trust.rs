@@ -22,7 +22,6 @@ pub(crate) struct Trust {
     worktrees: PathBuf,
 }
 
-/// The trust status of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TrustStatus {
     Yes,
@@ -133,7 +132,6 @@ impl Trust {
         pairs.into_iter().find(|(recorded, actual)| covers(recorded, actual)).map(|(recorded, _)| recorded)
     }
 
-    /// Returns the directories of the list, with their status.
     pub(crate) fn list(&self) -> impl Iterator<Item = (&Path, TrustStatus)> {
         self.digests.keys().map(|directory| (directory.as_path(), self.compared(directory, || TrustedContent::read(directory))))
     }

@@ -39,7 +39,6 @@ impl TrustRecord {
         stored(&files_path(places, directory), digest)
     }
 
-    /// Stores the content of `directory` with its digest.
     pub(super) fn store(places: &DataPaths, directory: &Path, digest: &str, content: &TrustedContent) -> Result<()> {
         create_private_dir(&base(places))?;
         let settings = content.settings.as_deref().map(|text| String::from_utf8_lossy(text).into_owned());

@@ -56,7 +56,6 @@ impl TrustedContent {
         }
     }
 
-    /// Reads the content of `directory` with these settings.
     pub(super) fn read_with(directory: &Path, settings: Option<Vec<u8>>) -> TrustedContent {
         let files = named_files(directory, settings.as_deref());
         let files = files.into_iter().map(|file| (file.name, FileContent::read(&file.path, file.outside))).collect();

@@ -109,7 +109,6 @@ pub(crate) struct AgentDefinition {
     pub notices: Vec<String>,
 }
 
-/// A file with an agent definition.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DefinitionFile {
     pub name: String,

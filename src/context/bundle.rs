@@ -46,7 +46,6 @@ struct Line {
     entries: usize,
 }
 
-/// Returns a line for each text.
 fn lines(texts: &[String]) -> Vec<Line> {
     texts.iter().map(|text| Line { text: text.clone(), entries: 1 }).collect()
 }

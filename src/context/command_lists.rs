@@ -35,7 +35,6 @@ impl CommandLists {
         (!check || list.places.are_unchanged()).then(|| list.commands.clone())
     }
 
-    /// Reads the commands of a directory.
     pub(crate) fn read(&self, dirs: &PromptDirs<'_>) -> Arc<[SlashCommand]> {
         // A change while the files are read is found by the next check.
         let places = SearchedPlaces::new(dirs);

@@ -43,7 +43,6 @@ const BUILT_IN: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// A source of commands.
 type Source = fn(&PromptDirs<'_>) -> Vec<SlashCommand>;
 
 /// The sources of commands. If two commands have the same name, the command of the earlier source

@@ -11,7 +11,6 @@ use crate::event::PrunedOutput;
 use crate::id::ToolCallId;
 use crate::model::{Message, ToolResult};
 
-/// Where a message comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MessageOrigin {
     /// A client.
@@ -45,7 +44,6 @@ pub(crate) struct PrunableOutput {
 }
 
 impl PrunableOutput {
-    /// Returns the output as text.
     pub(crate) fn text(&self) -> String {
         let Message::ToolResults(results) = &*self.message else { return String::new() };
         let result = results.iter().find(|result| result.id == self.tool_call_id);
@@ -73,7 +71,6 @@ impl Conversation {
         self.all.len() - 1
     }
 
-    /// Returns the message with this index, and its place.
     pub(super) fn linked(&self, index: usize) -> &LinkedMessage {
         &self.all[index]
     }

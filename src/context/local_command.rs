@@ -2,7 +2,6 @@
 
 use crate::content::Part;
 
-/// A row of the table of local commands.
 pub(super) struct LocalCommandRow {
     pub name: &'static str,
     pub description: &'static str,

@@ -20,7 +20,6 @@ struct AnnouncedCall {
 }
 
 impl OpenAnswer {
-    /// Adds a block.
     pub(super) fn add(&mut self, block: Block) {
         if let Block::ToolCall { id, name, .. } = &block {
             self.calls.push(AnnouncedCall { id: id.clone(), name: name.clone(), result: None });
@@ -28,7 +27,6 @@ impl OpenAnswer {
         self.blocks.push(block);
     }
 
-    /// Records the result of a call.
     pub(super) fn finish(&mut self, id: &ToolCallId, status: ToolStatus, output: Vec<Part>) {
         if let Some(call) = self.calls.iter_mut().find(|call| call.id == *id) {
             let failed = status == ToolStatus::Failed;

@@ -11,7 +11,6 @@ use rustix::process::geteuid;
 use crate::config::DataPaths;
 use crate::workspace;
 
-/// The directories of a project.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProjectDirs<'a> {
     /// From the repository's root down to the session's directory. Without a repository, only the

@@ -28,7 +28,6 @@ impl RecordedText {
     }
 }
 
-/// Returns the digest of a recorded text.
 pub(crate) fn digest_of(text: &str) -> String {
     hex(&digest(&SHA256, text.as_bytes()).as_ref()[..DIGEST_BYTES])
 }

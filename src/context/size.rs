@@ -10,7 +10,6 @@ const IMAGE_BYTES: usize = 6_000;
 /// Roles, ids and names, which each message and block has.
 const FRAME_BYTES: usize = 16;
 
-/// Returns the size of a message.
 pub(crate) fn message_bytes(message: &Message) -> usize {
     FRAME_BYTES
         + match message {
@@ -37,7 +36,6 @@ pub(crate) fn by_source(messages: &[Arc<Message>]) -> [usize; 3] {
     [files, results, rest]
 }
 
-/// Returns the size of a block of an answer.
 pub(super) fn block_bytes(block: &Block) -> usize {
     FRAME_BYTES
         + match block {
@@ -48,17 +46,14 @@ pub(super) fn block_bytes(block: &Block) -> usize {
         }
 }
 
-/// Returns the size of a tool result.
 pub(super) fn result_bytes(result: &ToolResult) -> usize {
     FRAME_BYTES + parts_bytes(&result.output)
 }
 
-/// Returns the total size of parts.
 pub(crate) fn parts_bytes(parts: &[Part]) -> usize {
     parts.iter().map(part_bytes).sum()
 }
 
-/// Returns the size of a part.
 pub(crate) fn part_bytes(part: &Part) -> usize {
     match part {
         Part::Text { text } | Part::Note { text } => text.len(),

@@ -23,7 +23,6 @@ impl BoundedText {
         !self.is_truncated
     }
 
-    /// Removes these characters from the end.
     pub(super) fn trim_end(&mut self, characters: &[char]) {
         self.text.truncate(self.text.trim_end_matches(characters).len());
     }

@@ -19,7 +19,6 @@ pub(super) enum Xml<'a> {
     Text(&'a str),
 }
 
-/// The attributes of an element.
 pub(super) struct XmlAttributes<'a>(&'a BytesStart<'a>);
 
 impl XmlAttributes<'_> {
@@ -37,7 +36,6 @@ impl<'a> Package<'a> {
         ZipArchive::new(Cursor::new(bytes)).map(Package).map_err(|error| format!("it is damaged: {error}"))
     }
 
-    /// Returns whether the package has a part with this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.index_for_name(name).is_some()
     }

@@ -62,7 +62,6 @@ pub struct HookTool {
 }
 
 impl HookTool {
-    /// Sets the output.
     pub(crate) fn set_output(&mut self, parts: &[Part]) {
         self.output = Some(plain_text(parts));
         self.parts = (!matches!(parts, [Part::Text { .. }])).then(|| parts.to_vec());

@@ -20,7 +20,6 @@ use crate::task;
 /// Maximum size of a hook request of a terminal client, in bytes.
 const HOOK_BYTES_MAX: usize = 4 << 20;
 
-/// The path of the route.
 pub(crate) const PATH: &str = "/hook";
 
 /// The header with the directory in which the agent works.

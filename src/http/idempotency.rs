@@ -16,10 +16,8 @@ use crate::error::{Error, Kind, Result};
 use crate::session::clock::now_ms;
 use crate::store::IdempotencyRecord;
 
-/// Maximum length of an `Idempotency-Key`, in characters.
 const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
 
-/// The stored result of a request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum StoredResult {

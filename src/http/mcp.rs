@@ -17,7 +17,6 @@ use super::state::StateExtension;
 use crate::mcp_server::ToolServer;
 use crate::runtime::McpAccess;
 
-/// The path of the route.
 pub(crate) const PATH: &str = "/mcp";
 
 /// Handles `POST /mcp`.

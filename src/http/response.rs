@@ -25,7 +25,6 @@ const HTTP_HEAD_BYTES_MAX: usize = 64 << 10;
 /// Maximum length of an unrouted path in the log, in characters.
 const LOG_PATH_CHARS_MAX: usize = 200;
 
-/// Header with the id of the request.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// An error as a response. [`finish`] writes its body, which contains the request id.
@@ -93,7 +92,6 @@ pub(crate) fn check_head(request: &Request) -> Result<()> {
     Ok(())
 }
 
-/// Creates a JSON response with an HTTP status.
 pub(crate) fn json(status: u16, value: &impl Serialize) -> Response {
     match serde_json::to_vec(value) {
         Ok(bytes) => {

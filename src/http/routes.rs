@@ -25,7 +25,6 @@ pub(crate) fn is_open(request: &Request) -> bool {
     reads && (matches!(path, "/health" | "/ready") || web::is_file(path) || path.starts_with("/.well-known/"))
 }
 
-/// Creates the router with all routes.
 pub(crate) fn router() -> Router {
     let ok = || response::json(200, &json!({ "status": "ok" }));
     let ready = async move |Extension(state): StateExtension| state.app.ready().await.map(|()| ok()).map_err(ApiError);

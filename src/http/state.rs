@@ -53,7 +53,6 @@ pub(crate) struct AppState {
 }
 
 impl AppState {
-    /// Creates the state of a new server.
     pub(crate) fn new(app: Arc<App>, auth: Auth) -> AppState {
         AppState {
             app,

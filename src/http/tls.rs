@@ -10,7 +10,6 @@ use crate::cluster;
 use crate::config::HttpSettings;
 use crate::error::{Error, Result};
 
-/// The TLS of the server.
 pub(crate) struct ServerTls {
     pub acceptor: TlsAcceptor,
     pub certificate: CertificateDer<'static>,

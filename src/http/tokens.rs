@@ -61,7 +61,6 @@ impl Tokens {
         Tokens { data: data.into(), owner: data.join("token"), named: data.join("tokens.json"), known: Mutex::default() }
     }
 
-    /// Returns the path of the file with the owner token.
     pub(crate) fn owner_file(&self) -> &Path {
         &self.owner
     }
@@ -119,7 +118,6 @@ impl Tokens {
         self.owner().map(|owner| hook_token(&owner))
     }
 
-    /// Returns whether this is the hook token.
     pub(crate) fn is_hook_token(&self, token: &str) -> bool {
         let mut known = self.known.lock();
         self.refresh(&mut known);
@@ -150,7 +148,6 @@ impl Tokens {
         known.read = read;
     }
 
-    /// Reads the named tokens.
     pub(crate) fn list(&self) -> Result<Vec<NamedToken>> {
         match read_small(&self.named) {
             Ok(bytes) => serde_json::from_slice(&bytes)
@@ -179,7 +176,6 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Removes a named token.
     pub(crate) fn revoke(&self, name: &str) -> Result<()> {
         let _lock = self.named.parent().map(lock_files).transpose()?;
         let mut tokens = self.list()?;

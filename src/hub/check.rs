@@ -23,7 +23,6 @@ use crate::workspace::create_private_dir;
 /// Maximum time of a command that reports the login of a hosted agent.
 const AGENT_LOGIN_STATUS: Duration = Duration::from_secs(10);
 
-/// The result of a check.
 #[skip_serializing_none]
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -44,7 +43,6 @@ pub(crate) struct AgentCheck {
     pub hint: Option<String>,
 }
 
-/// Checks an agent.
 pub(crate) async fn check(services: &Services, name: &str) -> AgentCheck {
     let Some(agent) = services.user.settings.agents.agents.get(name) else {
         let error = registry::unknown(services, name);

@@ -94,7 +94,6 @@ pub(super) trait HostedConversation: Send + Sync {
         Box::pin(async { Err(Error::internal("nuncio is the only client of the agent")) })
     }
 
-    /// Returns the process of the agent.
     fn process(&self) -> &AgentProcess;
 
     fn report(&self) -> AgentReport;

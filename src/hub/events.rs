@@ -130,7 +130,6 @@ impl<'a> TurnEvents<'a> {
         self.calls.get(given).filter(|call| !call.ended)
     }
 
-    /// Returns a call that has not ended.
     pub(super) fn find_open_call(&self, fits: impl Fn(&Call) -> bool) -> Option<&Call> {
         self.calls.values().find(|call| !call.ended && fits(call))
     }

@@ -10,14 +10,12 @@ use crate::limits;
 /// Maximum total size of the queued messages of an agent, in bytes.
 const AGENT_MESSAGES_QUEUED_BYTES_MAX: usize = 32 << 20;
 
-/// Creates a queue.
 pub(super) fn message_queue<T>() -> (MessageSender<T>, MessageReceiver<T>) {
     let (sender, receiver) = mpsc::channel(limits::AGENT_MESSAGES_QUEUED_MAX);
     let bytes = Arc::new(Semaphore::new(AGENT_MESSAGES_QUEUED_BYTES_MAX));
     (MessageSender { sender, bytes }, MessageReceiver(receiver))
 }
 
-/// Adds messages to a queue.
 pub(super) struct MessageSender<T> {
     sender: mpsc::Sender<(T, OwnedSemaphorePermit)>,
     /// One permit for each free byte.
@@ -41,7 +39,6 @@ impl<T> MessageSender<T> {
     }
 }
 
-/// Takes messages from a queue.
 pub(super) struct MessageReceiver<T>(mpsc::Receiver<(T, OwnedSemaphorePermit)>);
 
 impl<T> MessageReceiver<T> {

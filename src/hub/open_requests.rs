@@ -84,7 +84,6 @@ impl<'a> OpenRequests<'a> {
         ended
     }
 
-    /// Returns whether no request is open.
     pub(super) fn is_empty(&self) -> bool {
         self.deciding.is_empty()
     }

@@ -38,7 +38,6 @@ const USER: &str = "opencode";
 /// Environment variable with the server's password.
 const PASSWORD: &str = "OPENCODE_SERVER_PASSWORD";
 
-/// The ports of servers.
 const PORTS: Range<u16> = 20_000..32_000;
 
 /// The beginning of the line that the server prints when it listens.
@@ -54,7 +53,6 @@ pub(super) struct OpencodeServer {
     password: String,
 }
 
-/// The input for starting a server.
 pub(super) struct ServerStart<'a> {
     pub name: &'a str,
     pub launcher: &'a ProcessLauncher,
@@ -228,7 +226,6 @@ impl OpencodeServer {
         &self.password
     }
 
-    /// Returns the process of the server.
     pub(super) fn process(&self) -> &AgentProcess {
         &self.process
     }
@@ -277,7 +274,6 @@ struct SlotState {
     port: Option<u16>,
 }
 
-/// A lease on a server.
 pub(super) struct ServerLease {
     pub server: Arc<OpencodeServer>,
     slot: Arc<Slot>,

@@ -29,9 +29,7 @@ pub(super) struct OwnRules {
 }
 
 impl OwnRules {
-    /// Commands.
     pub(super) const COMMANDS: &[(&str, AccessKind)] = &[("bash", AccessKind::Exec)];
-    /// Commands and changes of files.
     pub(super) const COMMANDS_AND_EDITS: &[(&str, AccessKind)] = &[OwnRules::COMMANDS[0], ("edit", AccessKind::Write)];
 
     /// Fails if a rule denies calls about which the agent `name` does not ask.

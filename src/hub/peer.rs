@@ -73,7 +73,6 @@ pub(super) trait PeerState: Send + 'static {
         })
     }
 
-    /// Converts a message to a JSON object.
     fn encode(message: AgentMessage) -> Value {
         let mut message = match message {
             AgentMessage::Notification { method, params } => json!({ "method": method, "params": params }),
@@ -123,12 +122,10 @@ impl<S: PeerState> Peer<S> {
         Ok(peer)
     }
 
-    /// Returns the process of the agent.
     pub(super) fn process(&self) -> &AgentProcess {
         &self.process
     }
 
-    /// Reads or changes the state.
     pub(super) fn with_state<R>(&self, read: impl FnOnce(&mut S) -> R) -> R {
         read(&mut self.shared.state.lock())
     }
@@ -198,7 +195,6 @@ impl<S: PeerState> Peer<S> {
         Ok(id)
     }
 
-    /// Sends a notification.
     pub(super) async fn notify(&self, method: &str, params: Value) -> Result<()> {
         self.send(AgentMessage::Notification { method: method.into(), params }).await
     }

@@ -119,7 +119,6 @@ impl AgentProcess {
         }
     }
 
-    /// Returns the handle to the process.
     pub(super) fn handle(&self) -> ProcessHandle {
         self.handle.clone()
     }

@@ -25,7 +25,6 @@ pub(super) struct ProcessHandle {
     pub ended: watch::Receiver<Option<ProcessEnd>>,
 }
 
-/// How a process ended.
 #[derive(Clone, Debug)]
 pub(super) struct ProcessEnd {
     /// nuncio ended the process.

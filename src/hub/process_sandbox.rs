@@ -43,7 +43,6 @@ const CODEX_ACP_MODE: &str = "INITIAL_AGENT_MODE";
 /// The directory for the temporary directories of agents, below nuncio's data directory.
 const TEMP: &str = "temp";
 
-/// The sandbox of an agent's process.
 pub(super) struct ProcessSandbox<'a> {
     pub services: &'a Services,
     pub name: &'a str,

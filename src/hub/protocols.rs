@@ -73,7 +73,6 @@ const OPENCODE: HostedProtocol = HostedProtocol {
 const FAKE: HostedProtocol = HostedProtocol { loads_project_config: false, ..ACP };
 
 impl AgentKind {
-    /// Returns the protocol of agents of this kind.
     pub(super) fn protocol(self) -> &'static HostedProtocol {
         match self {
             AgentKind::Acp => &ACP,

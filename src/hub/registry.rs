@@ -187,7 +187,6 @@ pub(super) fn list(services: &Services) -> Vec<AgentInfo> {
     agents.agents.iter().map(entry).collect()
 }
 
-/// Returns whether the program of an agent cannot be found.
 pub(super) fn program_is_missing(services: &Services, agent: &HostedAgent) -> bool {
     let path = services.environment.get("PATH").unwrap_or_default();
     agent.command_line().first().is_none_or(|program| find(program, path).is_none())

@@ -49,7 +49,6 @@ pub(crate) enum ReportedStatus {
 }
 
 impl ReportedStatus {
-    /// Returns the status of the agent.
     pub(crate) fn status(self) -> AgentStatus {
         match self {
             ReportedStatus::Busy => AgentStatus::Busy,

@@ -41,7 +41,6 @@ struct QueuedCommand {
     done: oneshot::Sender<Result<CommandResult>>,
 }
 
-/// The turn in which commands run.
 pub(super) struct CommandTurn<'a> {
     pub turn: &'a Turn,
     pub environment: &'a TurnEnvironment<'a>,

@@ -220,12 +220,10 @@ impl PeerConnection {
         CallNotifications { call, receiver, calls: self.calls.clone() }
     }
 
-    /// Returns whether the connection has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.is_cancelled()
     }
 
-    /// Ends the connection.
     pub(crate) fn close(&self) {
         self.closed.cancel();
     }

@@ -67,7 +67,6 @@ pub(super) fn is_alive(dir: &Path, name: Option<&str>, pid: u32) -> bool {
     }
 }
 
-/// Returns whether `uid` is the user of this process.
 pub(crate) fn is_own_user(uid: u32) -> bool {
     uid == rustix::process::geteuid().as_raw()
 }

@@ -142,7 +142,6 @@ impl LanguageClient {
         }
     }
 
-    /// Performs the `initialize` handshake.
     pub(crate) async fn initialize(&self, until: Instant) -> Result<(), String> {
         let document = json!({
             "synchronization": { "didSave": true },

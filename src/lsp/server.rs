@@ -105,7 +105,6 @@ pub(crate) struct Launch {
     pub project: Option<ProjectProgram>,
 }
 
-/// The confinement of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Confinement {
     pub sandbox: Sandbox,

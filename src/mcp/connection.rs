@@ -146,7 +146,6 @@ impl McpConnection {
         }
     }
 
-    /// Returns whether the connection to the server has ended.
     pub(crate) fn is_closed(&self) -> bool {
         self.peer.is_transport_closed()
     }
@@ -157,7 +156,6 @@ impl McpConnection {
         let _ = tokio::time::timeout(MCP_CANCEL, self.peer.notify_cancelled(params)).await;
     }
 
-    /// Lists the server's resources.
     pub(crate) async fn resources(&self, timeout: Duration) -> Result<Vec<Resource>, CallError> {
         let list = pages(|page| {
             Box::pin(async move { self.peer.list_resources(page).await.map(|listed| (listed.resources, listed.next_cursor)) })
@@ -176,13 +174,11 @@ impl McpConnection {
         self.within(timeout, list).await.unwrap_or_default()
     }
 
-    /// Gets a prompt with these arguments from the server.
     pub(crate) async fn prompt(&self, name: &str, arguments: JsonObject, timeout: Duration) -> Result<GetPromptResult, CallError> {
         let params = GetPromptRequestParams::new(name).with_arguments(arguments);
         self.within(timeout, self.peer.get_prompt(params)).await
     }
 
-    /// Reads a resource.
     pub(crate) async fn read_resource(&self, uri: &str, timeout: Duration) -> Result<ReadResourceResult, CallError> {
         self.within(timeout, self.peer.read_resource(ReadResourceRequestParams::new(uri))).await
     }

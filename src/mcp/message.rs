@@ -24,7 +24,6 @@ pub(super) enum ServerText {
     Garbage(String),
 }
 
-/// Reads the text of a message.
 pub(super) fn read(text: &[u8]) -> ServerText {
     if text.trim_ascii().is_empty() {
         return ServerText::Nothing;

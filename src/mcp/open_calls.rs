@@ -25,7 +25,6 @@ pub type ProgressHandler = Arc<dyn Fn(String) + Send + Sync>;
 
 /// Answers the requests that a server makes during a call.
 pub trait ServerRequests: Send + Sync {
-    /// Returns the session of the call.
     fn session(&self) -> Option<&str>;
 
     /// Asks the user to fill in a form.

@@ -50,7 +50,6 @@ pub struct McpServerHandle {
     _stop: DropGuard,
 }
 
-/// The state of a server.
 #[derive(Clone)]
 pub(crate) enum State {
     Starting {
@@ -90,7 +89,6 @@ impl McpServerHandle {
         (server, supervised)
     }
 
-    /// Returns the current state.
     pub(crate) fn state(&self) -> State {
         self.state.borrow().clone()
     }
@@ -130,7 +128,6 @@ impl McpServerHandle {
 /// Exit status of the supervisor if the program does not exist, as in env(1).
 const NOT_FOUND: i32 = 127;
 
-/// The supervision of one server.
 struct Supervision<'a> {
     launch: &'a McpLaunch,
     resources: &'a Resources,

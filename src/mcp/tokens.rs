@@ -25,7 +25,6 @@ pub struct McpTokens(PathBuf);
 /// The tokens of the server at one URL.
 #[derive(Clone)]
 pub(crate) struct UrlTokens {
-    /// URL of the server.
     pub(super) url: String,
     file: PathBuf,
 }
@@ -43,7 +42,6 @@ impl McpTokens {
         McpTokens(directory.into())
     }
 
-    /// Returns the tokens of the server at `url`.
     pub(crate) fn for_url(&self, url: &str) -> UrlTokens {
         let name: String = digest(&SHA256, url.as_bytes()).as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
         UrlTokens { url: url.into(), file: self.0.join(name + ".json") }

@@ -68,7 +68,6 @@ impl AnswerStream {
         }
     }
 
-    /// Returns the chunks of the answer.
     pub(super) fn stream(self) -> ChunkStream {
         stream::unfold(self, |mut answer| async { answer.next().await.map(|item| (item, answer)) }).boxed()
     }

@@ -112,7 +112,6 @@ struct CacheControl {
     ttl: Option<&'static str>,
 }
 
-/// Encodes a request for `endpoint`.
 pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let model = catalog::bare_name(&endpoint.model);
     let max_tokens = max_tokens(endpoint);

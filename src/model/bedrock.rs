@@ -138,7 +138,6 @@ fn claude(model: &str) -> Option<&str> {
     model.find("claude-").map(|start| &model[start..])
 }
 
-/// Encodes a request for `endpoint`.
 pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let (claude, caching) = (claude(&endpoint.model), CacheSupport::from_model(&endpoint.model));
     let max_tokens = endpoint.max_output_tokens.or(claude.map(|_| max_tokens(endpoint)));

@@ -44,7 +44,6 @@ impl CallIds {
         if fits { Cow::Borrowed(id) } else { Cow::Owned(CallIds::hashed(id)) }
     }
 
-    /// Returns the hash of an id.
     pub(super) fn hashed(id: &str) -> String {
         let mut hasher = DefaultHasher::new();
         id.hash(&mut hasher);

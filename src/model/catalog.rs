@@ -85,7 +85,6 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Creates the index.
     pub(crate) fn new() -> Index {
         let mut names: HashMap<String, Vec<RowText>> = HashMap::new();
         for (id, row) in rows("id") {

@@ -24,7 +24,6 @@ struct Function<'a> {
     parameters: &'a Value,
 }
 
-/// Encodes the tools of a request.
 pub(super) fn tools(request: &Request) -> Vec<ChatTool<'_>> {
     let tools = request.tools.iter().map(|tool| ChatTool {
         r#type: "function",
@@ -48,7 +47,6 @@ struct CallFunction<'a, A> {
 }
 
 impl<'a, A> ChatCall<'a, A> {
-    /// Encodes the call of a tool.
     pub(super) fn new(id: Cow<'a, str>, name: &'a str, arguments: A) -> ChatCall<'a, A> {
         ChatCall { id, r#type: "function", function: CallFunction { name, arguments } }
     }

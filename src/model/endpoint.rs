@@ -133,7 +133,6 @@ impl Endpoint {
         self.effort(Thinking::Minimal)
     }
 
-    /// Returns the HTTP client for this endpoint.
     pub(super) fn client(&self, clients: &HttpClients) -> Result<reqwest::Client, ModelError> {
         clients.client_with(destination(&self.base_url), &self.connection).map_err(|problem| {
             ModelError::new(Retry::Never, format!("creating the HTTP client: {problem}"))

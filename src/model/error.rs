@@ -139,7 +139,6 @@ impl ModelError {
         Self { cause, message: message.into(), hint: cause.hint().map(str::to_owned), retry: cause.retry(), unreachable }
     }
 
-    /// Sets the hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

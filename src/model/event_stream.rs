@@ -25,7 +25,6 @@ pub(crate) enum Invalid {
 }
 
 impl MessageDecoder {
-    /// Appends received bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.used);
         self.used = 0;

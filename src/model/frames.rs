@@ -18,7 +18,6 @@ pub(crate) enum Frames {
 }
 
 impl Frames {
-    /// Appends received bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         match self {
             Frames::ServerSentEvents(decoder) => decoder.push(bytes),

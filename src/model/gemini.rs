@@ -119,7 +119,6 @@ struct ThinkingConfig {
     include_thoughts: bool,
 }
 
-/// Encodes a request for `endpoint`.
 pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let declarations = request.tools.iter().map(|tool| Declaration {
         name: &tool.name,

@@ -158,7 +158,6 @@ impl GoogleAccount {
         matches!(self.source, Source::Metadata(_))
     }
 
-    /// Returns the URL from which tokens are requested.
     fn token_url(&self) -> &str {
         match &self.source {
             Source::File(AccountFile::ServiceAccount { token_uri, .. } | AccountFile::AuthorizedUser { token_uri, .. }) => {

@@ -59,7 +59,6 @@ pub(crate) struct ListCache {
 pub(crate) struct CachedLists(Arc<[Arc<CachedList>]>);
 
 impl CachedLists {
-    /// Returns the list of a provider at this base URL.
     pub(crate) fn list(&self, provider: &str, base_url: &str) -> Option<&CachedList> {
         self.0.iter().map(Arc::as_ref).find(|list| list.provider == provider && list.base_url == base_url)
     }

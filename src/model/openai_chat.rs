@@ -106,7 +106,6 @@ struct File<'a> {
     file_data: String,
 }
 
-/// Encodes a request for `endpoint`.
 pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let provider = endpoint.provider();
     let at_openai = endpoint.base_url.contains("api.openai.com");

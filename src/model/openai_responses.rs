@@ -104,7 +104,6 @@ struct Tool<'a> {
     strict: bool,
 }
 
-/// Encodes a request for `endpoint`.
 pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
     let ids = CallIds::new(endpoint, 64);
     let reasons = reasons(&catalog::bare_name(&endpoint.model));

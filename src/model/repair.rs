@@ -170,14 +170,12 @@ fn place(lower: &str, body: &Value, request: &Request) -> Option<Repair> {
         .or_else(|| parts("a text", digests(request, text, text_part)))
 }
 
-/// Returns whether one of the strings is in the state.
 fn has_any(state: &Value, strings: &[&str]) -> bool {
     let mut own = Vec::new();
     collect(state, &mut own);
     own.iter().any(|text| text.len() > 3 && strings.contains(text))
 }
 
-/// Collects the strings in a value.
 fn collect<'a>(value: &'a Value, strings: &mut Vec<&'a str>) {
     match value {
         Value::String(text) => strings.push(text),

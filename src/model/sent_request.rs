@@ -10,7 +10,6 @@ use super::request_form::{MASK, RequestForm};
 use super::send;
 use super::wire::EncodedRequest;
 
-/// [`MASK`] in a query.
 const MASK_IN_QUERY: &str = "%5Bkey%5D";
 
 /// A request as it was sent.

@@ -46,7 +46,6 @@ pub(crate) enum ServerScope {
 }
 
 impl ServerScope {
-    /// Returns whether the endpoint's server is in the scope.
     pub(crate) fn includes(self, endpoint: &Endpoint) -> bool {
         match self {
             ServerScope::None => false,

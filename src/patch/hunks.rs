@@ -83,7 +83,6 @@ fn append(text: &mut Vec<u8>, lines: &[u8]) {
     text.extend(lines);
 }
 
-/// Returns the lines of a range, as text.
 pub(crate) fn line_text(bytes: &[u8], range: &Range<usize>) -> String {
     String::from_utf8_lossy(&lines(bytes)[range.clone()].concat()).into_owned()
 }

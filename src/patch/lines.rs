@@ -22,7 +22,6 @@ impl<'c> Lines<'c> {
         Lines { content, bounds }
     }
 
-    /// Returns the number of lines.
     pub(crate) fn count(&self) -> usize {
         self.bounds.len() - 1
     }

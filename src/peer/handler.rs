@@ -36,7 +36,6 @@ pub(super) struct PeerHandler {
 }
 
 impl PeerHandler {
-    /// Creates the handler of a connection.
     pub(crate) fn new(app: Arc<App>, connection: Connection<()>) -> PeerHandler {
         let (greeted, refused) = (AtomicBool::new(false), CancellationToken::new());
         PeerHandler { app, connection, greeted, refused, calls: Arc::default() }
@@ -52,7 +51,6 @@ impl PeerHandler {
         self.refused.cancelled().await;
     }
 
-    /// Returns whether the other process was refused.
     pub(crate) fn is_refused(&self) -> bool {
         self.refused.is_cancelled()
     }

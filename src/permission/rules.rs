@@ -268,7 +268,6 @@ fn concerns(rule: &Rule, request: &AccessRequest<'_>) -> bool {
     is_about(rule, request.tool, request.kind) && path && pattern
 }
 
-/// Returns whether a rule is about calls of a tool with this kind of access.
 fn is_about(rule: &Rule, tool: &str, kind: AccessKind) -> bool {
     let cautious = rule.policy != Policy::Allow;
     let tool = rule.tool.as_ref().is_none_or(|glob| glob_matches(glob, Path::new(tool), cautious));

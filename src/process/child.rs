@@ -151,7 +151,6 @@ impl ChildExit {
         }
     }
 
-    /// Returns the processes of the command.
     pub(crate) fn processes(&self) -> ProcessTree {
         self.processes.clone()
     }

@@ -95,7 +95,6 @@ impl DeadlineMemory {
         unsafe { self.0.as_ref() }
     }
 
-    /// Returns whether the deadline has passed.
     pub(super) fn has_passed(&self) -> bool {
         self.time_left() == Some(Duration::ZERO)
     }

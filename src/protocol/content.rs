@@ -50,7 +50,6 @@ pub(crate) fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
     }
 }
 
-/// Converts a message part to an ACP content block.
 pub(crate) fn block(part: &Part) -> acp::ContentBlock {
     match part {
         Part::Text { text } => acp::ContentBlock::Text(acp::TextContent::new(text.clone())),
@@ -93,12 +92,10 @@ pub(crate) fn tool_contents(contents: &[ToolContent], client: &str) -> Vec<acp::
     contents.iter().map(|content| tool_content(content, client)).collect()
 }
 
-/// Converts a file location of a tool call.
 pub(crate) fn location(location: &Location) -> acp::ToolCallLocation {
     acp::ToolCallLocation::new(location.path.clone()).line(location.line)
 }
 
-/// Converts the kind of a tool.
 pub(crate) fn tool_kind(kind: ToolKind) -> acp::ToolKind {
     match kind {
         ToolKind::Read => acp::ToolKind::Read,
@@ -111,7 +108,6 @@ pub(crate) fn tool_kind(kind: ToolKind) -> acp::ToolKind {
     }
 }
 
-/// Converts the status of a tool call.
 pub(crate) fn tool_status(status: ToolStatus) -> acp::ToolCallStatus {
     match status {
         ToolStatus::Pending => acp::ToolCallStatus::Pending,
@@ -121,7 +117,6 @@ pub(crate) fn tool_status(status: ToolStatus) -> acp::ToolCallStatus {
     }
 }
 
-/// Converts the stop reason of a turn.
 pub(crate) fn stop_reason(reason: StopReason) -> acp::StopReason {
     match reason {
         StopReason::EndTurn => acp::StopReason::EndTurn,
@@ -140,7 +135,6 @@ pub(crate) fn usage(usage: &Usage) -> acp::Usage {
         .cached_write_tokens(some(usage.cache_write_tokens))
 }
 
-/// Converts an option of a permission request.
 pub(crate) fn permission_option(option: &PermissionOption) -> acp::PermissionOption {
     let kind = match option.kind {
         PermissionOptionKind::AllowOnce => acp::PermissionOptionKind::AllowOnce,
@@ -151,7 +145,6 @@ pub(crate) fn permission_option(option: &PermissionOption) -> acp::PermissionOpt
     acp::PermissionOption::new(Arc::<str>::from(option.option_id.as_str()), option.name.clone(), kind)
 }
 
-/// Converts an entry of a plan.
 pub(crate) fn plan_entry(entry: &PlanEntry) -> acp::PlanEntry {
     let priority = match entry.priority {
         PlanPriority::High => acp::PlanEntryPriority::High,

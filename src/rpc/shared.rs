@@ -34,7 +34,6 @@ pub(super) struct ConnectionState {
 }
 
 impl ConnectionState {
-    /// Creates the state of a new connection.
     pub(crate) fn new(dialect: Dialect) -> ConnectionState {
         ConnectionState {
             dialect,

@@ -23,7 +23,6 @@ impl AttachedClients {
         self.clients.lock()
     }
 
-    /// Registers a client.
     pub(crate) fn attach(self: &Arc<Self>, client: Arc<dyn ClientAccess>) -> AttachedClient {
         self.clients().push(client.clone());
         AttachedClient { clients: self.clone(), client }

@@ -263,7 +263,6 @@ impl OpenSession {
         }
     }
 
-    /// Returns the agent of the session.
     pub(crate) fn agent(&self) -> &dyn Agent {
         &*self.agent
     }
@@ -321,7 +320,6 @@ impl OpenSession {
         owner.clone().filter(|connection| !connection.is_closed())
     }
 
-    /// Returns whether a connection to the owner is open.
     pub(crate) fn has_owner_connection(&self) -> bool {
         self.owner_connection().is_some()
     }
@@ -360,7 +358,6 @@ impl OpenSession {
         self.gone.cancelled().await;
     }
 
-    /// Returns whether the session is no longer open.
     pub(crate) fn is_closed(&self) -> bool {
         self.gone.is_cancelled()
     }

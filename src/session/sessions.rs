@@ -346,7 +346,6 @@ impl Sessions {
         self.log.waiting()
     }
 
-    /// Returns the store of all sessions.
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }

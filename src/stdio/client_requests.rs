@@ -81,13 +81,11 @@ fn reason(error: &serde_json::Value) -> Option<&str> {
 }
 
 impl ClientRequests {
-    /// Creates the requests to `client` for the session of `log`.
     pub(crate) fn new(client: Arc<Client>, connection: AcpConnection, log: Arc<SessionLog>) -> ClientRequests {
         let (slow, notified, distrusted) = (Arc::default(), Arc::default(), Arc::default());
         ClientRequests { client, connection, log, slow, notified, distrusted, writing: Arc::default() }
     }
 
-    /// Returns the session id as an ACP type.
     pub(crate) fn session(&self) -> acp::SessionId {
         acp::SessionId::new(self.log.id.as_str())
     }

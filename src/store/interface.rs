@@ -94,7 +94,6 @@ impl Store {
         on_each!(self, store => store.path().display().to_string(), store.place().to_owned())
     }
 
-    /// Returns whether the database cannot be written.
     pub(crate) fn is_read_only(&self) -> bool {
         on_each!(self, store => store.is_read_only(), false)
     }
@@ -108,7 +107,6 @@ impl Store {
         )
     }
 
-    /// Returns the row of session `id`.
     pub(crate) async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
         on_each!(self, store => store.session(id), store.session(id).await)
     }
@@ -265,12 +263,10 @@ impl Store {
         on_each!(self, store => store.workspaces(limit), store.workspaces(limit).await)
     }
 
-    /// Returns the workspace `id`.
     pub(crate) async fn workspace(&self, id: &str) -> Result<Option<WorkspaceRow>> {
         on_each!(self, store => store.workspace(id), store.workspace(id).await)
     }
 
-    /// Sets the state of a workspace.
     pub(crate) async fn set_workspace_state(&self, id: &str, state: WorkspaceState) -> Result<()> {
         on_each!(self, store => store.set_workspace_state(id, state), store.set_workspace_state(id, state).await)
     }
@@ -287,7 +283,6 @@ impl Store {
         on_each!(self, store => store.change_workspace_metadata(id, change, limit), store.change_workspace_metadata(id, change, limit).await)
     }
 
-    /// Removes a workspace.
     pub(crate) async fn remove_workspace(&self, id: &str) -> Result<()> {
         on_each!(self, store => store.remove_workspace(id), store.remove_workspace(id).await)
     }

@@ -228,7 +228,6 @@ pub(super) const IDEMPOTENCY_KEYS_MAX: usize = 10_000;
 /// How long a response is stored for repeated requests.
 pub(super) const IDEMPOTENCY_KEPT: Duration = Duration::from_secs(24 * 3600);
 
-/// The record of an idempotency key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct IdempotencyRecord {
     /// Digest of the request that carried the key.

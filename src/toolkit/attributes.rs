@@ -3,7 +3,6 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The attributes of a file.
 struct Attributes {
     mode: u32,
     owner: (u32, u32),

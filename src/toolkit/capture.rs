@@ -41,7 +41,6 @@ pub(crate) struct Capture {
     has_new_output: bool,
 }
 
-/// A captured output.
 pub(crate) struct CapturedOutput {
     /// The output as a terminal would show it, or its head and tail. Ends with a line feed unless
     /// it is empty.
@@ -76,7 +75,6 @@ impl Capture {
         Capture { saved_above: 0, ..Capture::new(path) }
     }
 
-    /// Adds output.
     pub(crate) async fn push(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;

@@ -24,7 +24,6 @@ const VERIFY_PART_BYTES_MAX: usize = 8 << 10;
 /// Maximum size of all failing parts in one result of `verify`, in bytes.
 const VERIFY_RESULT_BYTES_MAX: usize = 24 << 10;
 
-/// The results of check commands.
 #[derive(Default)]
 pub(crate) struct ChecksReport {
     pub results: Vec<CheckResult>,
@@ -97,7 +96,6 @@ fn summary(result: &CheckResult, timeout: Duration) -> String {
 /// A command that ended, its output, whose size is bounded by the limits of [`Capture`], and notes.
 type EndedCheck = (CheckResult, String, SandboxNotes);
 
-/// Runs a command.
 async fn run_one(line: &str, number: usize, before: &str, context: &ToolContext) -> Result<EndedCheck, ToolError> {
     if line.contains('\0') {
         return Err(ToolError::new("verify: commands: contains a NUL character"));

@@ -80,6 +80,5 @@ pub trait ClientTerminal: Send + Sync {
     /// Returns the output so far, and whether the client kept only the end of the output.
     fn output(&self) -> BoxFuture<'_, Option<(String, bool)>>;
 
-    /// Kills the command.
     fn kill(&self) -> BoxFuture<'_, ()>;
 }

@@ -109,7 +109,6 @@ impl ToolContext {
     }
 }
 
-/// A client's copy of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ClientCopy {
     /// The client was not asked or did not answer; only the file on disk is known.

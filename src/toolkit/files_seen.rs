@@ -44,7 +44,6 @@ struct DiskState {
 }
 
 impl FileState {
-    /// Returns the current state of the file.
     pub(crate) fn read(real: &Path) -> FileState {
         let state = |metadata: fs::Metadata| DiskState {
             modified: (metadata.mtime(), metadata.mtime_nsec()),
@@ -55,7 +54,6 @@ impl FileState {
     }
 }
 
-/// A hash of the content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ContentHash(u64);
 

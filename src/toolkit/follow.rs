@@ -13,13 +13,10 @@ use crate::process::{Child, ExitStatus};
 
 /// Receives the output of a command.
 pub(crate) trait OutputSink: Send {
-    /// Adds output.
     fn push(&mut self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
 
-    /// Returns whether there is new output to show.
     fn has_new_output(&self) -> bool;
 
-    /// Shows the output so far.
     fn show(&mut self);
 }
 

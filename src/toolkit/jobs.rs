@@ -82,7 +82,6 @@ pub(crate) struct JobDetails {
     pub next: Option<usize>,
 }
 
-/// How a job ended.
 #[derive(Clone, Debug)]
 pub(crate) struct JobEnd {
     /// Exit code; `None` if the job did not exit by itself.
@@ -93,7 +92,6 @@ pub(crate) struct JobEnd {
     pub notes: SandboxNotes,
 }
 
-/// The output of a job.
 #[derive(Debug, Default)]
 struct JobOutput {
     /// The end of the output.
@@ -104,7 +102,6 @@ struct JobOutput {
     shown: usize,
 }
 
-/// A part of a job's output.
 pub(crate) struct JobOutputPart {
     pub text: String,
     /// Number of requested bytes before `text` that are no longer in memory.

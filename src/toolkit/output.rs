@@ -85,7 +85,6 @@ impl ToolError {
         ToolError(message.into())
     }
 
-    /// Creates the error of a cancelled call.
     pub(crate) fn cancelled() -> ToolError {
         ToolError("cancelled".into())
     }

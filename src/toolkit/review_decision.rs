@@ -162,7 +162,6 @@ impl ReviewedFile {
         self.choices.fill(None);
     }
 
-    /// Decides about one hunk.
     pub(crate) fn decide_hunk(&mut self, at: usize, choice: HunkChoice) {
         self.choices[at] = Some(choice);
     }
@@ -202,7 +201,6 @@ impl ReviewedFile {
         Some(own.map_or(decided.clone(), |own| merge_texts(after, own, &decided).unwrap_or_else(|| own.to_vec())))
     }
 
-    /// Returns the user's decision.
     pub(crate) fn decision(&self) -> FileDecision {
         let result = self.result();
         match &self.choice {

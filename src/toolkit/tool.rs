@@ -91,7 +91,6 @@ pub struct ToolProperties {
 }
 
 impl ToolProperties {
-    /// All properties are false.
     pub(crate) const NONE: ToolProperties =
         ToolProperties { lists_files: false, edits_files: false, shows_content: false, runs_commands: false };
 }

@@ -1,7 +1,6 @@
 //! Lists of tools that limit a subagent. An entry is a name, `PREFIX*`, or `!` and one of these.
 //! The entries with `!` take precedence: `["*", "!bash"]` is all tools except `bash`.
 
-/// Returns whether a list allows a tool.
 pub(crate) fn allows(list: &[String], name: &str) -> bool {
     let excluded = |entry: &String| entry.strip_prefix('!').is_some_and(|entry| fits(entry, name));
     list.iter().any(|entry| fits(entry, name)) && !list.iter().any(excluded)

@@ -143,7 +143,6 @@ async fn add_and_commit(
     if output.code == 0 { Ok(output) } else { Err(commit_error(git, input, &output).await?) }
 }
 
-/// Creates the error for a failed `git commit`.
 async fn commit_error(git: &Git<'_>, input: &GitCommitInput, output: &GitOutput) -> Result<ToolError, ToolError> {
     let text = output.text();
     if text.contains("did not match any file(s) known to git") {

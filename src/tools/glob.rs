@@ -14,7 +14,6 @@ use crate::toolkit::ignored_files::IgnoredFiles;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties, path_patterns};
 use crate::workspace::{ResolvedPath, Walk, Workspace};
 
-/// Maximum number of paths that `glob` returns.
 const GLOB_PATHS_MAX: usize = 200;
 
 pub(super) struct Glob;

@@ -10,7 +10,6 @@ use crate::permission::Access;
 use crate::toolkit::{Tool, ToolContext, ToolError, ToolOutput, ToolProperties};
 use crate::workspace::{ResolvedPath, Workspace, one_line};
 
-/// Maximum number of entries that `list` shows.
 const LIST_ENTRIES_MAX: usize = 500;
 
 pub(super) struct List;

@@ -186,7 +186,6 @@ fn read_unsaved(
     Ok(output)
 }
 
-/// Returns the input for the whole file, if it is small.
 fn whole_if_small(file: &mut File, input: &ReadInput) -> io::Result<ReadInput> {
     if file.metadata()?.len() > SMALL_BYTES_MAX as u64 {
         return Ok(input.clone());

@@ -199,7 +199,6 @@ impl<'a> Transaction<'a> {
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
 impl StagedChange<'_> {
-    /// Writes the new content.
     fn write(&mut self, bytes: &[u8], like: Option<Stat>) -> io::Result<()> {
         let new = self.new.insert(NewFile::create(&self.directory, &self.temporary, Mode::from_raw_mode(0o666))?);
         if let Some(like) = like {

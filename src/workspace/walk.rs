@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use super::ignores::{GIT_RULE_FILES, IgnoreFiles, Ignores, RULE_FILES, decision, rules, rules_of_git};
 use crate::limits;
 
-/// A directory entry found by a walk.
 #[derive(Debug)]
 pub(crate) struct WalkEntry {
     /// The absolute path.
@@ -30,7 +29,6 @@ pub(crate) struct WalkEntry {
 }
 
 impl WalkEntry {
-    /// Returns the last component of the path.
     pub(crate) fn file_name(&self) -> &OsStr {
         self.path.file_name().unwrap_or(self.path.as_os_str())
     }

@@ -20,7 +20,6 @@ const WORKTREE_CREATE: Duration = Duration::from_secs(600);
 /// have long names, and a number can follow.
 const WORKTREE_WORDS_CHARS_MAX: usize = 48;
 
-/// The worktree to create.
 pub(crate) struct NewWorktree {
     pub repository: Repository,
     /// The directory in which `base` is resolved.
@@ -36,7 +35,6 @@ pub(crate) struct NewWorktree {
     pub now_ms: u64,
 }
 
-/// The name of a new worktree.
 pub(crate) enum WorktreeName {
     Exact(String),
     /// The first free name: `w1`, `w2` and so on, or this name and then with `-2`, `-3` and so on.
@@ -75,7 +73,6 @@ impl WorktreeName {
     }
 }
 
-/// A new worktree.
 pub(crate) struct CreatedWorktree {
     pub row: WorkspaceRow,
     /// The failures of its preparation.

@@ -33,7 +33,6 @@ pub(super) struct GitRunner {
     pub places: DataPaths,
 }
 
-/// The result of a git command.
 pub(super) struct GitResult {
     pub code: i32,
     /// Standard output, truncated at [`limits::GIT_OUTPUT_BYTES_MAX`].

@@ -108,7 +108,6 @@ pub(crate) struct Inspection {
 }
 
 impl PathList {
-    /// Returns whether there are no paths.
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -17,7 +17,6 @@ const WORKTREE_SETUP: Duration = Duration::from_secs(600);
 /// Confines a setup command in a new worktree.
 pub(crate) type ConfineSetup = Box<dyn Fn(Command, &Path) -> Command + Send + Sync>;
 
-/// The preparation of a new worktree.
 pub(crate) struct Preparation {
     /// True if the repository is trusted. If not, its hooks do not run.
     pub trusted: bool,

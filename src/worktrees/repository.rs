@@ -17,7 +17,6 @@ const WORKTREE_LIST_PAUSE: Duration = Duration::from_millis(20);
 /// Maximum length of the repository's name in the directory of its worktrees, in characters.
 const WORKTREE_PROJECT_CHARS_MAX: usize = 40;
 
-/// A git repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Repository {
     /// The main worktree, or the directory of a bare repository. git runs here.

@@ -90,7 +90,6 @@ impl TreeSnapshot {
         Ok(self.settings.differences(&now))
     }
 
-    /// Returns the time at which the snapshot was taken.
     pub(crate) fn taken(&self) -> SystemTime {
         self.taken
     }

@@ -11,7 +11,6 @@ use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::workspace::{self, create_private, create_private_dir, real_path};
 
-/// A working tree of a repository.
 #[derive(Clone)]
 pub(super) struct WorkingTree<'a> {
     git: &'a GitRunner,
@@ -26,7 +25,6 @@ pub(super) struct WorkingTree<'a> {
     objects: Option<PathBuf>,
 }
 
-/// The author of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Author {
     /// The user, as git's settings say.
@@ -54,7 +52,6 @@ impl ScratchDir {
         Ok(ScratchDir(path))
     }
 
-    /// Returns the path of a file or directory in it.
     pub(super) fn join(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
@@ -86,7 +83,6 @@ impl<'a> WorkingTree<'a> {
         Ok(WorkingTree { git, top: found.into(), git_dir, common: repository.common.clone(), index: None, objects: None })
     }
 
-    /// Returns its git directory.
     pub(super) fn git_dir(&self) -> &Path {
         &self.git_dir
     }

@@ -135,7 +135,6 @@ impl StatusSnapshot {
         self.rows().filter(|(_, status)| *status == wanted).count()
     }
 
-    /// Returns the terminal clients.
     pub(crate) fn into_terminals(self) -> Vec<TerminalSession> {
         self.terminals.into_values().collect()
     }

@@ -21,7 +21,6 @@ pub(in crate::api) struct SessionCalls {
     prompts: Mutex<Vec<(u64, CancellationToken)>>,
 }
 
-/// The order of the calls.
 #[derive(Default)]
 struct CallOrder {
     /// The number of the last call.

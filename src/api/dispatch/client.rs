@@ -195,7 +195,6 @@ impl Client {
         self.capabilities.read().clone()
     }
 
-    /// Returns whether the client shows boolean session options.
     pub(crate) fn supports_boolean_options(&self) -> bool {
         let options = self.capabilities().session.and_then(|session| session.config_options);
         options.is_some_and(|options| options.boolean.is_some())

@@ -6,12 +6,10 @@ use serde_json::{Map, Value};
 use crate::id::SessionId;
 use crate::protocol::acp;
 
-/// Converts ACP's session id.
 pub(crate) fn session_id(id: &acp::SessionId) -> SessionId {
     SessionId::from(&*id.0)
 }
 
-/// Converts a session id to ACP's type.
 pub(crate) fn acp_id(id: &SessionId) -> acp::SessionId {
     acp::SessionId::new(id.as_str())
 }

@@ -48,7 +48,6 @@ pub(crate) struct FollowParams {
     pub interactive: bool,
 }
 
-/// An item of a stream.
 pub(crate) enum StreamItem {
     /// Events, each with its cursor.
     Events(Vec<(u64, Arc<Event>)>),

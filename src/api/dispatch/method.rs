@@ -167,7 +167,6 @@ pub struct MethodRow {
 }
 
 impl MethodRow {
-    /// Creates the row of method `M`.
     pub(crate) const fn new<M: Method>() -> MethodRow {
         MethodRow {
             name: M::NAME,

@@ -23,27 +23,22 @@ impl Route {
         Route { verb, path, status: 200, takes_file: false, gives_file: false, operation_id: None }
     }
 
-    /// Creates the route `GET path`.
     pub(crate) const fn get(path: &'static str) -> Route {
         Route::new("GET", path)
     }
 
-    /// Creates the route `POST path`.
     pub(crate) const fn post(path: &'static str) -> Route {
         Route::new("POST", path)
     }
 
-    /// Creates the route `PUT path`.
     pub(crate) const fn put(path: &'static str) -> Route {
         Route::new("PUT", path)
     }
 
-    /// Creates the route `PATCH path`.
     pub(crate) const fn patch(path: &'static str) -> Route {
         Route::new("PATCH", path)
     }
 
-    /// Creates the route `DELETE path`.
     pub(crate) const fn delete(path: &'static str) -> Route {
         Route::new("DELETE", path)
     }

@@ -7,7 +7,6 @@ use super::parts::{error_responses, header};
 use crate::api::Route;
 use crate::hub::TerminalReport;
 
-/// Returns the operations with their routes.
 pub(super) fn operations(generator: &mut SchemaGenerator) -> Vec<(Route, Value)> {
     let metrics_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let ready = "Needs no token. Status 503 gives the reason in `details.reason`: `draining` (it is shutting down), `store` (its \

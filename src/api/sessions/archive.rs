@@ -8,7 +8,6 @@ use crate::api::dispatch::route::Route;
 use crate::error::Result;
 use crate::protocol::acp;
 
-/// The method `session/archive`.
 pub(crate) struct ArchiveSession;
 
 impl Method for ArchiveSession {
@@ -28,7 +27,6 @@ impl Method for ArchiveSession {
     }
 }
 
-/// The method `session/unarchive`.
 pub(crate) struct UnarchiveSession;
 
 impl Method for UnarchiveSession {

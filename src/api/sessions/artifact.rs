@@ -45,7 +45,6 @@ pub(crate) struct Artifacts {
     artifacts: Vec<ArtifactView>,
 }
 
-/// The method `_nuncio/artifact/list`.
 pub(crate) struct ListArtifacts;
 
 impl Method for ListArtifacts {
@@ -70,7 +69,6 @@ impl Method for ListArtifacts {
     }
 }
 
-/// The method `_nuncio/artifact/get`.
 pub(crate) struct GetArtifact;
 
 impl Method for GetArtifact {

@@ -36,7 +36,6 @@ pub(crate) struct CommandList {
     commands: Vec<CommandView>,
 }
 
-/// The method `_nuncio/command/list`.
 pub(crate) struct ListCommands;
 
 impl Method for ListCommands {

@@ -41,7 +41,6 @@ pub(crate) struct ChangeResult {
     seq: Seq,
 }
 
-/// The method `_nuncio/session/configure`.
 pub(crate) struct ConfigureSession;
 
 impl Method for ConfigureSession {
@@ -83,7 +82,6 @@ pub(crate) struct ReplaceParams {
     messages: Vec<ReplacedMessage>,
 }
 
-/// The method `_nuncio/session/replace_messages`.
 pub(crate) struct ReplaceMessages;
 
 impl Method for ReplaceMessages {

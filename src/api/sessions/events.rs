@@ -7,7 +7,6 @@ use crate::api::dispatch::method::{Method, MethodKind, Reply};
 use crate::api::dispatch::route::Route;
 use crate::error::Result;
 
-/// The method `_nuncio/events/follow`.
 pub(crate) struct FollowEvents;
 
 impl Method for FollowEvents {

@@ -44,7 +44,6 @@ pub(crate) struct FoundFiles {
     truncated: bool,
 }
 
-/// The method `_nuncio/file/search`.
 pub(crate) struct SearchFiles;
 
 impl Method for SearchFiles {

@@ -48,7 +48,6 @@ pub(crate) struct ForkResult {
     config_options: Vec<acp::SessionConfigOption>,
 }
 
-/// The method `session/fork`.
 pub(crate) struct ForkSession;
 
 impl Method for ForkSession {

@@ -103,7 +103,6 @@ pub(crate) struct MessagesPage {
     next_cursor: Option<String>,
 }
 
-/// The method `_nuncio/session/messages`.
 pub(crate) struct ListMessages;
 
 impl Method for ListMessages {
@@ -202,7 +201,6 @@ impl Reader<'_> {
         Ok(log.page(seq - 1, 1, false).await?.pop())
     }
 
-    /// Returns the model of a turn.
     fn model(&self, turn: Option<&TurnId>) -> Option<String> {
         self.session.log.state(|state| state.turns.get(turn?)?.model.as_deref().map(String::from))
     }

@@ -53,7 +53,6 @@ fn default_mcp_servers(params: &mut Map<String, Value>) {
     params.entry("mcpServers").or_insert_with(|| Value::Array(Vec::new()));
 }
 
-/// The method `session/new`.
 pub(crate) struct NewSession;
 
 impl Method for NewSession {
@@ -170,7 +169,6 @@ async fn reopen(cx: &CallContext, params: ReopenParams) -> Result<Session> {
     Ok(session)
 }
 
-/// The method `session/load`.
 pub(crate) struct LoadSession;
 
 impl Method for LoadSession {
@@ -198,7 +196,6 @@ impl Method for LoadSession {
     }
 }
 
-/// The method `session/resume`.
 pub(crate) struct ResumeSession;
 
 impl Method for ResumeSession {
@@ -239,7 +236,6 @@ impl Method for ResumeSession {
     }
 }
 
-/// The method `session/close`.
 pub(crate) struct CloseSession;
 
 impl Method for CloseSession {
@@ -267,7 +263,6 @@ pub(in crate::api) fn ended<T>(sessions: &Sessions, id: SessionId, result: Resul
     if sessions.opened(&id).is_none() { reply.follow(FollowChange::No(id)) } else { reply }
 }
 
-/// The method `session/delete`.
 pub(crate) struct DeleteSession;
 
 impl Method for DeleteSession {

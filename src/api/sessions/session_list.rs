@@ -32,7 +32,6 @@ struct ListSessionsMeta {
     empty: bool,
 }
 
-/// The method `session/list`.
 pub(crate) struct ListSessions;
 
 impl Method for ListSessions {

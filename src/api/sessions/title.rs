@@ -10,7 +10,6 @@ use crate::protocol::acp;
 /// Maximum length of a title that a client sets, in characters. A longer title is truncated.
 const SET_TITLE_CHARS_MAX: usize = 500;
 
-/// The method `session/set_title`.
 pub(crate) struct SetTitle;
 
 impl Method for SetTitle {

@@ -159,7 +159,6 @@ pub(crate) struct StoppedAgents {
     pub failures: Vec<String>,
 }
 
-/// The method `_nuncio/agent/stop`.
 pub(crate) struct StopAgents;
 
 impl Method for StopAgents {

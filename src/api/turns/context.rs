@@ -22,7 +22,6 @@ pub(crate) struct ContextParams {
     session_id: SessionId,
 }
 
-/// The method `_nuncio/session/context`.
 pub(crate) struct GetContext;
 
 impl Method for GetContext {
@@ -49,7 +48,6 @@ pub(crate) struct CompactParams {
     focus: Option<String>,
 }
 
-/// The method `_nuncio/session/compact`.
 pub(crate) struct CompactSession;
 
 impl Method for CompactSession {

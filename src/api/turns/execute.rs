@@ -22,7 +22,6 @@ pub(crate) struct ExecuteParams {
     timeout_ms: Option<u64>,
 }
 
-/// The method `_nuncio/session/execute`.
 pub(crate) struct ExecuteCommand;
 
 impl Method for ExecuteCommand {

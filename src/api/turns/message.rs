@@ -70,7 +70,6 @@ pub(crate) struct SentMessage {
     turn_id: Option<TurnId>,
 }
 
-/// The method `_nuncio/session/message`.
 pub(crate) struct SendMessage;
 
 impl Method for SendMessage {
@@ -161,7 +160,6 @@ pub(crate) struct RetryResult {
     turn_id: TurnId,
 }
 
-/// The method `_nuncio/session/retry`.
 pub(crate) struct RetryTurn;
 
 impl Method for RetryTurn {

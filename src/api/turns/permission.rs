@@ -75,7 +75,6 @@ pub(crate) struct PermissionList {
     pub permissions: Vec<PermissionView>,
 }
 
-/// The method `_nuncio/permission/list`.
 pub(crate) struct ListPermissions;
 
 impl Method for ListPermissions {
@@ -172,7 +171,6 @@ impl AnswerPermissionParams {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AnswerResult {}
 
-/// The method `_nuncio/permission/answer`.
 pub(crate) struct AnswerPermission;
 
 impl Method for AnswerPermission {

@@ -19,7 +19,6 @@ use crate::session::message::IncomingMessage;
 use crate::session::open::decisions::{AcceptedPrompt, PromptRequest};
 use crate::session::turn::TurnEnd;
 
-/// The method `session/prompt`.
 pub(crate) struct Prompt;
 
 impl Method for Prompt {
@@ -137,7 +136,6 @@ fn parts(blocks: Vec<acp::ContentBlock>) -> Result<Vec<Part>> {
     blocks.into_iter().enumerate().map(part).collect()
 }
 
-/// The method `session/cancel`.
 pub(crate) struct CancelTurn;
 
 impl Method for CancelTurn {

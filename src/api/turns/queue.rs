@@ -31,7 +31,6 @@ pub(crate) struct Queue {
     messages: Vec<QueuedMessageView>,
 }
 
-/// The method `_nuncio/session/queue`.
 pub(crate) struct ListQueue;
 
 impl Method for ListQueue {
@@ -68,7 +67,6 @@ pub(crate) struct EditQueuedParams {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct QueueChangeResult {}
 
-/// The method `_nuncio/session/queue/edit`.
 pub(crate) struct EditQueue;
 
 impl Method for EditQueue {
@@ -106,7 +104,6 @@ pub(crate) struct RemoveQueuedParams {
     message_id: MessageId,
 }
 
-/// The method `_nuncio/session/queue/remove`.
 pub(crate) struct RemoveFromQueue;
 
 impl Method for RemoveFromQueue {

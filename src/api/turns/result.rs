@@ -91,7 +91,6 @@ pub(crate) enum CheckOutcome {
     NotRun,
 }
 
-/// The method `_nuncio/session/result`.
 pub(crate) struct GetResult;
 
 impl Method for GetResult {

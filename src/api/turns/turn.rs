@@ -76,7 +76,6 @@ pub(crate) struct TurnsPage {
     next_cursor: Option<String>,
 }
 
-/// The method `_nuncio/session/turns`.
 pub(crate) struct ListTurns;
 
 impl Method for ListTurns {

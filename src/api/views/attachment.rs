@@ -231,7 +231,6 @@ pub(crate) async fn with_attachments(cx: &CallContext, session: &SessionId, part
     parts.into_iter().map(Part::untagged).map(&mut expand).collect()
 }
 
-/// The method `_nuncio/attachment/add`.
 pub(crate) struct AddAttachment;
 
 impl Method for AddAttachment {
@@ -249,7 +248,6 @@ impl Method for AddAttachment {
     }
 }
 
-/// The method `_nuncio/attachment/get`.
 pub(crate) struct GetAttachment;
 
 impl Method for GetAttachment {
@@ -278,7 +276,6 @@ pub(crate) struct AttachmentList {
     attachments: Vec<AttachmentView>,
 }
 
-/// The method `_nuncio/attachment/list`.
 pub(crate) struct ListAttachments;
 
 impl Method for ListAttachments {

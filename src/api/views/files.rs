@@ -41,7 +41,6 @@ pub(crate) struct FileView {
 }
 
 impl FileView {
-    /// Creates the view of a file with this content.
     pub(crate) fn new(name: String, bytes: &[u8], text: Option<String>) -> FileView {
         let (mime_type, size) = (media_type(bytes).into(), bytes.len() as u64);
         FileView { name, mime_type, size, data: STANDARD.encode(bytes), text }

@@ -130,7 +130,6 @@ fn in_field(field: &str, error: Error) -> Error {
     Error { message: format!("{field}: {}", error.message), ..error }
 }
 
-/// The method `session/set_mode`.
 pub(crate) struct SetMode;
 
 impl Method for SetMode {
@@ -150,7 +149,6 @@ impl Method for SetMode {
     }
 }
 
-/// The method `session/set_config_option`.
 pub(crate) struct SetConfigOption;
 
 impl Method for SetConfigOption {

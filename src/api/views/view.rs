@@ -90,7 +90,6 @@ impl Activity {
         self.last_turn.as_ref()?.stop_reason
     }
 
-    /// Returns the status of the session.
     pub(crate) fn status(&self) -> SessionStatus {
         self.status
     }
@@ -221,7 +220,6 @@ struct ChildView {
     activity: Activity,
 }
 
-/// The method `_nuncio/session/get`.
 pub(crate) struct GetSession;
 
 impl Method for GetSession {

@@ -45,7 +45,6 @@ pub(crate) struct WorkspaceApplication {
     pub deleted: Vec<String>,
 }
 
-/// The method `_nuncio/workspace/apply`.
 pub(crate) struct ApplyWorkspace;
 
 impl Method for ApplyWorkspace {

@@ -76,7 +76,6 @@ pub(in crate::cli) struct AgentsAddOptions {
     pub command: Vec<String>,
 }
 
-/// Creates the parser of `--kind`.
 fn kind_parser() -> impl TypedValueParser<Value = AgentKind> {
     let kind = |name: String| AgentKind::OFFERED.into_iter().find(|kind| kind.id() == name);
     PossibleValuesParser::new(AgentKind::OFFERED.map(AgentKind::id)).map(move |name| kind(name).expect("a possible value"))
@@ -94,7 +93,6 @@ pub(crate) async fn run(bootstrap: Bootstrap, command: AgentsCommand, cwd: Optio
     }
 }
 
-/// Adds an agent to the settings file.
 fn add(file: &Path, options: AgentsAddOptions) -> Result<u8> {
     let AgentsAddOptions { name, kind, env_pass, command } = options;
     let known = KNOWN.iter().find(|known| known.name == name);

@@ -47,7 +47,6 @@ impl ChatClient {
         self.remote.is_none()
     }
 
-    /// Returns the directory of a session's draft.
     pub(crate) fn draft_directory(&self, session: &SessionId) -> PathBuf {
         let name = self.remote.as_ref().map(|remote| remote.file_name(session));
         self.app().places.data.join("drafts").join(name.as_deref().unwrap_or(session.as_str()))
@@ -61,7 +60,6 @@ impl ChatClient {
         }
     }
 
-    /// Invokes a method.
     pub(crate) async fn call(&self, name: &str, params: Value) -> Result<Value> {
         if let Some(remote) = &self.remote {
             return remote.call(name, params).await;
@@ -70,7 +68,6 @@ impl ChatClient {
         self.local.call_row(row, params, CancellationToken::new()).await
     }
 
-    /// Follows the events of a session after a seq.
     pub(crate) async fn follow(&self, id: &SessionId, after: Seq) -> Result<ChatEvents> {
         match &self.remote {
             Some(remote) => remote.follow(id, after).await.map(ChatEvents::Remote),

@@ -8,7 +8,6 @@ pub(crate) struct CompletionCandidate {
     pub about: String,
 }
 
-/// A command of the chat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChatCommand {
     Agent,
@@ -45,7 +44,6 @@ pub(crate) enum ArgumentValues {
     Models,
 }
 
-/// A row of the table of commands.
 pub(crate) struct CommandRow {
     pub name: &'static str,
     /// The argument; empty for a command without one. In brackets if it can be omitted.
@@ -90,7 +88,6 @@ pub(crate) const COMMANDS: &[CommandRow] = &[
     row("quit", "", "End the chat; the session stays", ChatCommand::Quit),
 ];
 
-/// Other names of commands.
 const ALIASES: &[(&str, &str)] = &[("sessions", "resume"), ("exit", "quit"), ("clear", "new")];
 
 const KEYS: &str = "

@@ -58,7 +58,6 @@ impl Completion {
         changes.then_some(Completion { word, candidates, selected: 0, chosen: false })
     }
 
-    /// Returns the selected candidate.
     pub(crate) fn selected(&self) -> &CompletionCandidate {
         &self.candidates[self.selected]
     }
@@ -95,7 +94,6 @@ pub(crate) fn matching(word: &str, candidates: &[CompletionCandidate]) -> Vec<Co
     first
 }
 
-/// Returns the chat's own commands.
 pub(crate) fn own_commands() -> Vec<CompletionCandidate> {
     COMMANDS.iter().map(|row| CompletionCandidate { value: format!("/{}", row.name), about: row.about.into() }).collect()
 }

@@ -51,7 +51,6 @@ impl Composer {
         self.pastes.iter().fold(self.text.clone(), |text, (mark, pasted)| text.replace(mark.as_str(), pasted))
     }
 
-    /// Replaces the text.
     pub(crate) fn set(&mut self, text: &str) {
         (self.text, self.pastes, self.recalled) = (text.into(), Vec::new(), None);
         self.cursor = self.text.len();
@@ -116,12 +115,10 @@ impl Composer {
         self.delete_from(self.word_start());
     }
 
-    /// Deletes the line up to the cursor.
     pub(crate) fn delete_to_line_start(&mut self) {
         self.delete_from(self.line_start());
     }
 
-    /// Deletes the line from the cursor on.
     pub(crate) fn delete_to_line_end(&mut self) {
         let start = self.cursor;
         self.end();

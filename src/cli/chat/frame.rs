@@ -67,7 +67,6 @@ impl ChatView {
         (rows, cursor)
     }
 
-    /// Returns the rows about the running work.
     fn work_rows(&self, columns: usize) -> Vec<String> {
         let mut rows = Vec::new();
         if let Some(work) = self.work() {

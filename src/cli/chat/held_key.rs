@@ -16,7 +16,6 @@ pub(crate) struct HeldKey {
     pub answer: KeyAnswer,
 }
 
-/// The answer of a key.
 pub(crate) enum KeyAnswer {
     Question(PermissionId, QuestionChoice),
     /// Sends the decisions of a review.

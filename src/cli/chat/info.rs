@@ -33,7 +33,6 @@ pub(crate) struct SessionInfo {
 }
 
 impl SessionInfo {
-    /// Reads the state of a session.
     pub(crate) async fn read(client: &ChatClient, id: &SessionId) -> Result<SessionInfo> {
         let view = client.call("_nuncio/session/get", json!({ "sessionId": id })).await?;
         serde_json::from_value(view).map_err(|error| Error::internal(format!("_nuncio/session/get: {error}")))
@@ -63,7 +62,6 @@ impl SessionInfo {
         lines + &self.cost_lines()
     }
 
-    /// Returns the lines of `/cost`.
     pub(crate) fn cost_lines(&self) -> String {
         let Usage { input_tokens, output_tokens, cache_read_tokens, .. } = self.usage;
         let cached = (cache_read_tokens > 0).then(|| format!(" ({} of them cached)", tokens(cache_read_tokens)));

@@ -59,7 +59,6 @@ pub(crate) fn is_press(key: &KeyEvent) -> bool {
     key.kind != KeyEventKind::Release
 }
 
-/// Returns whether a key is a letter with Control.
 pub(crate) fn is_control(key: &KeyEvent, letter: char) -> bool {
     key.code == KeyCode::Char(letter) && key.modifiers.contains(KeyModifiers::CONTROL)
 }

@@ -14,7 +14,6 @@ use crate::content::Cost;
 use crate::id::SessionId;
 use crate::terminal_text::output_line;
 
-/// A session of the list.
 pub(crate) struct ListedSession {
     id: SessionId,
     cwd: PathBuf,
@@ -95,7 +94,6 @@ impl SessionPicker {
         self.sessions.iter().filter(in_place).filter(|session| session.matches(&self.filter)).collect()
     }
 
-    /// Handles a key.
     pub(crate) fn key(&mut self, key: KeyEvent) -> PickerAction {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let last = self.shown().len().saturating_sub(1);
@@ -124,7 +122,6 @@ impl SessionPicker {
         PickerAction::None
     }
 
-    /// Returns the rows for a screen of this size.
     pub(crate) fn rows(&self, columns: usize, height: usize) -> Vec<String> {
         let place = if self.everywhere { "all directories".into() } else { output_line(&self.here.to_string_lossy()) };
         let shown = self.shown();

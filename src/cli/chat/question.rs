@@ -125,7 +125,6 @@ impl ChatQuestion {
         self.rows(0, usize::MAX, 80).iter().map(|row| format!("{row}\n")).collect()
     }
 
-    /// Returns all lines of the content.
     pub(crate) fn content(&self) -> &[String] {
         &self.content
     }

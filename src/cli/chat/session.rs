@@ -15,7 +15,6 @@ pub(crate) struct ChatSession {
 }
 
 impl ChatSession {
-    /// Follows a session after the seq `after`.
     pub(crate) async fn follow(client: ChatClient, id: SessionId, after: Seq) -> Result<ChatSession> {
         let events = client.follow(&id, after).await?;
         Ok(ChatSession { client, id, events })
@@ -44,7 +43,6 @@ impl ChatSession {
         self.call("session/cancel", json!({})).await.map(drop)
     }
 
-    /// Removes a message that waits.
     pub(crate) async fn remove_queued(&self, id: &MessageId) -> Result<()> {
         self.call("_nuncio/session/queue/remove", json!({ "messageId": id })).await.map(drop)
     }
@@ -64,7 +62,6 @@ impl ChatSession {
         self.client.call("_nuncio/permission/answer", params).await.map(drop)
     }
 
-    /// Sets the mode.
     pub(crate) async fn set_mode(&self, mode: &str) -> Result<()> {
         self.call("session/set_mode", json!({ "modeId": mode })).await.map(drop)
     }

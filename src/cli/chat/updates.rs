@@ -78,13 +78,11 @@ impl ChatTasks {
         });
     }
 
-    /// Reads the state of a session.
     pub(crate) fn read_info(&self, id: &SessionId) {
         let (client, id) = (self.client.clone(), id.clone());
         self.start(async move { SessionInfo::read(&client, &id).await.map(|info| ChatUpdate::Info(Box::new(info))) });
     }
 
-    /// Reads the state of a session, and prints it.
     pub(crate) fn print_info(&self, id: &SessionId, text: fn(&SessionInfo) -> String) {
         let (client, id) = (self.client.clone(), id.clone());
         self.start(async move { Ok(ChatUpdate::Output(text(&SessionInfo::read(&client, &id).await?))) });

@@ -127,7 +127,6 @@ impl ChatView {
         self.last_answer.clear();
     }
 
-    /// Adds an event.
     pub(crate) fn event(&mut self, event: &Event) {
         match &event.body {
             Body::PermissionResolved(PermissionDecision { permission_id: Some(id), outcome, by, .. }) => {

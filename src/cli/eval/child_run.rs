@@ -36,7 +36,6 @@ pub(super) struct RunSetup {
     pub variables: Vec<(String, String)>,
 }
 
-/// How a run ended.
 #[derive(Debug, Default)]
 pub(super) struct AgentRunEnd {
     pub used: RunUse,

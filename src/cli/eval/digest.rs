@@ -67,7 +67,6 @@ pub(super) fn digest_of(entries: &[TaskEntry]) -> String {
     hex(all.finish().as_ref())
 }
 
-/// Returns a short digest of a text.
 pub(super) fn short_digest(text: &[u8]) -> String {
     let mut all = Context::new(&SHA256);
     all.update(text);

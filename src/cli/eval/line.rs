@@ -55,7 +55,6 @@ pub(super) enum RunClass {
     Error,
 }
 
-/// The tokens of a run.
 #[skip_serializing_none]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct RunTokens {
@@ -120,7 +119,6 @@ pub(super) struct ResultLines {
 }
 
 impl ResultLines {
-    /// Reads a file of results.
     pub(super) fn read(path: &Path) -> Result<ResultLines> {
         let text = std::fs::read_to_string(path).map_err(|error| Error::io(format_args!("reading {}", path.display()), error))?;
         ResultLines::parse(path, &text)
@@ -149,7 +147,6 @@ impl ResultLines {
         self.lines.get(key).filter(|line| line.class != RunClass::Error)
     }
 
-    /// Returns all lines.
     pub(super) fn iter(&self) -> impl Iterator<Item = &RunLine> {
         self.lines.values()
     }
@@ -164,7 +161,6 @@ impl ResultLines {
     }
 }
 
-/// The start of a line.
 const START: &[u8] = b"{\"task\":";
 
 /// Opens a file of results for appending, and reads it. A line that a killed process did not finish
@@ -195,7 +191,6 @@ pub(super) fn open_results(path: &Path) -> Result<(File, ResultLines)> {
     Ok((file, known))
 }
 
-/// Appends a line to a file of results.
 pub(super) fn append(file: &mut File, line: &RunLine) -> Result<()> {
     let text = serde_json::to_string(line).map_err(|error| Error::internal(format!("writing a result: {error}")))?;
     file.write_all((text + "\n").as_bytes()).map_err(|error| Error::io("writing a result", error))

@@ -48,7 +48,6 @@ pub(super) struct CalledTool {
     pub arguments: Value,
 }
 
-/// The file of a probe.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProbeFile {

@@ -22,7 +22,6 @@ use crate::content::StopReason;
 use crate::error::{Error, Result};
 use crate::terminal_text::output_line;
 
-/// Limit of the request of a probe.
 const PROBE_LIMIT: Duration = Duration::from_secs(300);
 
 /// A task or a probe that is measured.
@@ -46,7 +45,6 @@ pub(super) struct Runner<'a> {
     done: ResultLines,
 }
 
-/// How a runner ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum RunnerEnd {
     Complete,
@@ -90,7 +88,6 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Returns the results.
     pub(super) fn lines(&self) -> impl Iterator<Item = &RunLine> {
         self.done.iter()
     }

@@ -56,7 +56,6 @@ impl Snapshot {
         })
     }
 
-    /// Returns the lines that are not committed.
     pub(super) async fn uncommitted(&self, bench: &Workbench) -> Result<UncommittedLines> {
         let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--no-renames"];
         let status = bench.git(&status).await?.unwrap_or_default();

@@ -22,7 +22,6 @@ fn by_subject<'l>(lines: impl IntoIterator<Item = &'l RunLine>) -> BTreeMap<Stri
 }
 
 impl SubjectResults<'_> {
-    /// Returns the number of runs of a class.
     fn count(&self, class: RunClass) -> usize {
         self.lines.iter().filter(|line| line.class == class).count()
     }

@@ -50,7 +50,6 @@ pub(super) struct Workbench {
     _lock: File,
 }
 
-/// The end of a script.
 pub(super) struct ScriptEnd {
     /// `None` if it reached its limit.
     pub code: Option<i32>,

@@ -33,10 +33,8 @@ impl From<Result<String, String>> for Finding {
     }
 }
 
-/// The name of a check, and its result.
 type Check = (&'static str, Finding);
 
-/// Checks all programs of the settings.
 pub(in crate::cli) async fn check(app: &Arc<App>, loaded: &LoadedSettings) -> Vec<Check> {
     let path = app.services.environment.get("PATH").unwrap_or_default();
     let (servers, git) = tokio::join!(mcp_servers(app, loaded), git(app));

@@ -48,7 +48,6 @@ pub(in crate::cli) struct TrustReport {
     asks: Vec<String>,
     /// Scripts of skills, which the model runs with its tools.
     skill_scripts: Vec<String>,
-    /// Number of scripts that `skill_scripts` omits.
     skill_scripts_omitted: usize,
     /// Permission rules that allow calls.
     allows: Vec<String>,

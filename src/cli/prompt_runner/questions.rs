@@ -91,7 +91,6 @@ impl TerminalQuestions {
         self.asked.retain(|(asked, _)| asked != id);
     }
 
-    /// Withdraws all questions.
     pub(super) fn withdraw(&mut self) {
         self.asked.clear();
         self.form = None;

@@ -112,7 +112,6 @@ impl Expectation {
         Outcome { turns: record.ends.clone(), calls: record.calls.iter().map(call).collect(), ..Outcome::default() }
     }
 
-    /// Reads the expectations of a recording.
     pub(super) fn read(dir: &Path) -> Result<Expectation> {
         let dir = dir.join(EXPECTED);
         let mut requests = RequestLog { requests: read_json(&dir.join("requests.json"))?, ..RequestLog::default() };

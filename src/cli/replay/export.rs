@@ -67,7 +67,6 @@ async fn export(app: &App, given: &str, dir: &Path) -> Result<()> {
     written
 }
 
-/// Writes a recording.
 struct RecordingWriter<'a> {
     app: &'a App,
     record: SessionRecord,
@@ -364,7 +363,7 @@ impl<'a> RecordingWriter<'a> {
         Ok(())
     }
 
-    /// Returns the first line of an output.
+    /// Returns the start of the first line of an output, at most 60 characters.
     fn names_of(&self, output: &str) -> String {
         output.lines().next().unwrap_or_default().chars().take(60).collect()
     }

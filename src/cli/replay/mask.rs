@@ -103,7 +103,6 @@ impl Masker {
         *self.counts.lock().entry(kind).or_default() += count;
     }
 
-    /// Masks a text.
     pub(super) fn text(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in &self.secrets {

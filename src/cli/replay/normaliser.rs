@@ -19,7 +19,6 @@ pub(super) const DATA: &str = "<@data>";
 pub(super) const CONFIG: &str = "<@config>";
 const DATE: &str = "<@date>";
 
-/// Milliseconds of a day.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Ids of nuncio, UUIDs, and hexadecimal words that can be ids of commits.
@@ -103,7 +102,6 @@ impl Normaliser {
         Normaliser { masker: Some(masker), ..self }
     }
 
-    /// Returns these names without those of ids.
     pub(super) fn without_ids(&self) -> Normaliser {
         Normaliser { ids: Vec::new(), ..self.clone() }
     }

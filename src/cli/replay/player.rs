@@ -61,7 +61,6 @@ struct Player {
     returned: mpsc::Sender<Result<()>>,
 }
 
-/// Replays the recording in a directory.
 pub(super) async fn play(dir: &Path, outer: &Environment) -> Result<ReplayResult> {
     if !Sandbox::is_available() {
         let message = "this system cannot confine the commands of a recording: its kernel has no Landlock, or it is turned off";

@@ -71,7 +71,6 @@ pub(super) struct RecordedSession {
     pub recorded: BTreeMap<String, RecordedCall>,
 }
 
-/// The repository at the start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct StartRepository {
@@ -158,7 +157,6 @@ impl RecordedSession {
         }
     }
 
-    /// Reads the recording in a directory.
     pub(super) fn read(dir: &Path) -> Result<RecordedSession> {
         if !dir.join(SESSION).is_file() {
             let message = format!("{} is not a recording: it has no {SESSION}", dir.display());
@@ -233,7 +231,6 @@ pub(super) fn is_inside(path: &Path) -> bool {
     path.components().next().is_some() && path.components().all(is_name)
 }
 
-/// Reads a JSON file of a recording.
 pub(super) fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T> {
     let invalid = |error: &dyn std::fmt::Display| Error::invalid_params(format!("{}: {error}", file.display()));
     let text = fs::read_to_string(file).map_err(|error| invalid(&error))?;

@@ -94,7 +94,6 @@ struct Progress {
 }
 
 impl SessionRecord {
-    /// Reads a stored session.
     pub(super) async fn read(sessions: &Sessions, id: &SessionId) -> Result<SessionRecord> {
         let (mut record, mut state) = (SessionRecord::default(), SessionState::default());
         each_event(sessions, id, |event| {

@@ -28,7 +28,6 @@ const FILE_BYTES_MAX: u64 = 256 << 10;
 const ALWAYS: [&str; 8] =
     ["AGENTS.md", "CLAUDE.md", ".nuncio/", ".gitignore", "Cargo.toml", "package.json", "pyproject.toml", "Makefile"];
 
-/// The files of the start.
 #[derive(Default)]
 pub(super) struct StartFiles {
     pub commit: BTreeMap<PathBuf, Vec<u8>>,
@@ -49,7 +48,7 @@ struct LoggedState {
 }
 
 impl StartFiles {
-    /// Rebuilds the files of a session in `cwd`.
+    /// Rebuilds the files with which a session started, as far as they are known.
     pub(super) async fn rebuild(record: &SessionRecord, launcher: &ProcessLauncher) -> Result<StartFiles> {
         let (cwd, mut start) = (PathBuf::from(&record.cwd), StartFiles::default());
         let proofs = proofs(record, &cwd);
@@ -100,7 +99,6 @@ impl StartFiles {
         Ok(start)
     }
 
-    /// Adds the files of a commit.
     async fn add_commit(&mut self, commit: &str, record: &SessionRecord, cwd: &Path, launcher: &ProcessLauncher) -> Result<()> {
         let listed = git(launcher, cwd, &["ls-tree", "-r", "-z", "--long", commit]).await?;
         let Some(listed) = listed else {

@@ -18,7 +18,6 @@ const INPUT_NOTICE: Duration = Duration::from_secs(2);
 /// prompt that it has.
 const INPUT_SOCKET: Duration = Duration::from_secs(3);
 
-/// The input of `nuncio run`.
 pub(crate) enum RunInput {
     /// Messages and interrupts on standard input, one per line (`--json -`).
     Lines,

@@ -64,7 +64,6 @@ impl ExportLine {
     }
 }
 
-/// Returns whether exports contain the event.
 pub(crate) fn is_exported(body: &Body) -> bool {
     matches!(body, Body::MessageCompleted { discarded: false, .. } | Body::ToolStarted { .. } | Body::ToolCompleted { .. })
 }

@@ -17,7 +17,6 @@ use crate::terminal_text::output_line;
 /// Number of sessions that `nuncio sessions list` shows.
 const SESSIONS_SHOWN: usize = 20;
 
-/// How the list is printed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ListFormat {
     /// A JSON line for each session.

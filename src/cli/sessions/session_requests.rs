@@ -25,7 +25,6 @@ struct LoggedRequest {
     record: Option<String>,
 }
 
-/// The requests of a session.
 #[derive(Default)]
 struct LoggedRequests(Vec<LoggedRequest>);
 

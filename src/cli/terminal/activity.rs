@@ -36,7 +36,6 @@ struct RunningCall {
 }
 
 impl TurnActivity {
-    /// Adds a block.
     pub(crate) fn apply(&mut self, block: &TranscriptBlock<'_>) {
         match block {
             TranscriptBlock::TurnStart => (self.tokens, self.waiting) = (0, None),

@@ -69,7 +69,6 @@ impl PermissionReply {
     }
 }
 
-/// The chosen option.
 pub(crate) enum PermissionChoice {
     /// The first option of this kind.
     Kind(PermissionOptionKind),
@@ -77,7 +76,6 @@ pub(crate) enum PermissionChoice {
     Option(String),
 }
 
-/// Sends the answer to a question.
 pub(crate) async fn send(client: &LocalClient, id: &PermissionId, PermissionReply { choice, reason, files }: PermissionReply) {
     let (option_id, outcome) = match choice {
         PermissionChoice::Kind(kind) => (None, Some(kind)),

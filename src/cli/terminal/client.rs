@@ -23,7 +23,6 @@ pub(crate) struct TerminalClient {
 }
 
 impl TerminalClient {
-    /// Creates a client, and the receiver of its forms.
     pub(crate) fn new() -> (TerminalClient, mpsc::Receiver<FormRequest>) {
         let (forms, receiver) = mpsc::channel(limits::MCP_REQUESTS_MAX);
         (TerminalClient { forms }, receiver)

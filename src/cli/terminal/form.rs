@@ -37,7 +37,6 @@ pub(crate) async fn fill(lines: &TerminalLines, form: &Form) -> FormAnswer {
     FormAnswer::Accepted(answers)
 }
 
-/// A field of a form.
 pub(crate) struct FormField {
     pub name: String,
     schema: Value,

@@ -10,7 +10,6 @@ use crate::json;
 use crate::limits;
 use crate::rpc::lines::{Line, LineReader};
 
-/// A line of the input.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum InputLine {

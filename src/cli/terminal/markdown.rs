@@ -168,7 +168,6 @@ impl MarkdownStream {
         self.state = State::Text;
     }
 
-    /// Adds a character of text.
     fn text(&mut self, character: char, out: &mut String) {
         let mut styled = String::new();
         self.styled(character, &mut styled);

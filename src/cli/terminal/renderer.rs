@@ -31,7 +31,6 @@ impl RenderedText {
     }
 }
 
-/// Rendering options.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RenderOptions {
     /// Adds colours.

@@ -76,7 +76,6 @@ impl StatusLine {
         }
     }
 
-    /// Writes the line.
     pub(crate) fn write(&mut self) {
         self.countdown = self.countdown.take().filter(|countdown| countdown.until_ms > now_ms());
         let line = match (&self.countdown, &self.work) {

@@ -25,7 +25,6 @@ impl WordWrap {
         WordWrap { columns: columns.min(COLUMNS_MAX), ..WordWrap::default() }
     }
 
-    /// Sets the width of the terminal.
     pub(crate) fn resize(&mut self, columns: usize) {
         self.columns = columns.min(COLUMNS_MAX);
     }

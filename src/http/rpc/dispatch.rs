@@ -40,7 +40,6 @@ pub(crate) struct Dispatcher {
     sender: Sender,
 }
 
-/// The sender of the message.
 #[derive(Clone)]
 enum Sender {
     /// An authenticated POST request.

@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::error::{Error, KINDS, Kind};
 use crate::rpc::message::error_object;
 
-/// Converts an error to the error object of a response.
 pub(crate) fn rpc_error(error: &Error) -> ErrorObjectOwned {
     let object = error_object(error);
     ErrorObjectOwned::owned(error.kind.row().rpc, error.to_string(), Some(object["data"].clone()))

@@ -13,7 +13,6 @@ use crate::hub::peer::{AgentMessage, Response};
 use crate::hub::permission::{AgentRequest, Choice};
 use crate::protocol::content;
 
-/// A running turn.
 pub(super) struct AcpTurn<'a> {
     conversation: &'a AcpConversation,
     stderr_before: String,

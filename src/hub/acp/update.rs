@@ -200,7 +200,6 @@ fn choices(list: &Value, value_field: &str) -> Vec<AgentChoice> {
     flat.take(limits::AGENT_ITEMS_MAX).filter_map(choice).collect()
 }
 
-/// Records an update of a turn.
 pub(super) async fn record(update: &Value, events: &mut TurnEvents<'_>, name: &str, peer: &Peer<AcpState>) {
     match update["sessionUpdate"].as_str() {
         Some("agent_message_chunk") => chunk(Role::Assistant, update, events).await,
@@ -228,7 +227,6 @@ pub(super) async fn record(update: &Value, events: &mut TurnEvents<'_>, name: &s
     }
 }
 
-/// Records the usage in the response to a prompt.
 pub(super) async fn record_usage(response: &Value, events: &TurnEvents<'_>, name: &str, peer: &Peer<AcpState>) {
     let usage = &response["usage"];
     let tokens = |field: &str| usage[field].as_u64().unwrap_or(0);

@@ -36,7 +36,6 @@ pub(in crate::hub) const ARGUMENTS: [&str; 12] = [
     "--strict-mcp-config",
 ];
 
-/// How to log in to Claude Code.
 pub(in crate::hub) const LOGIN: &str = "run claude, then /login; or add ANTHROPIC_API_KEY to env_pass";
 
 /// A session of Claude Code.
@@ -99,7 +98,6 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
     })
 }
 
-/// Returns the arguments for the settings of a session.
 fn settings_arguments(settings: &SessionSettings) -> Vec<String> {
     let SessionSettings { model: _, thinking, system_prompt, added_prompt, tools } = settings;
     // Claude Code has no level below `low`.

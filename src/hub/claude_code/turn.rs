@@ -15,7 +15,6 @@ use crate::hub::message_queue::MessageReceiver;
 use crate::hub::peer::AgentMessage;
 use crate::hub::permission::Choice;
 
-/// A running turn.
 pub(super) struct ClaudeTurn<'a> {
     conversation: &'a ClaudeConversation,
     inbox: MessageReceiver<AgentMessage>,

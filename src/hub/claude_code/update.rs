@@ -75,7 +75,6 @@ impl ClaudeState {
         }
     }
 
-    /// Reads a message.
     pub(super) fn handle(&mut self, message: &Value) {
         if message["type"] == "system" {
             if let Some(mode) = message["permissionMode"].as_str() {
@@ -131,7 +130,6 @@ impl ClaudeRecorder {
         ClaudeRecorder { name: name.into(), message: String::new(), streamed, context_tokens: 0, started, recorded }
     }
 
-    /// Records a message of the turn.
     pub(super) async fn record(&mut self, message: &Value, events: &mut TurnEvents<'_>) {
         let own = message["parent_tool_use_id"].is_null();
         match message["type"].as_str() {

@@ -21,7 +21,6 @@ use crate::hub::project_config::untrusted_projects;
 use crate::hub::refusal::AgentRefusal;
 use crate::limits;
 
-/// How to log in to Codex.
 pub(in crate::hub) const LOGIN: &str = "run codex login";
 
 /// A thread of a Codex process.

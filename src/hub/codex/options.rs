@@ -15,7 +15,6 @@ const PLAN: &str = "plan";
 /// The type of the policy that leaves the sandbox to the program that started Codex.
 pub(super) const EXTERNAL: &str = "externalSandbox";
 
-/// The values of the options.
 #[derive(Default)]
 pub(super) struct CodexOptions {
     mode: Option<String>,
@@ -28,7 +27,6 @@ pub(super) struct CodexOptions {
     set: Map<String, Value>,
 }
 
-/// A model that Codex offers.
 struct CodexModel {
     choice: AgentChoice,
     efforts: Vec<AgentChoice>,

@@ -17,7 +17,6 @@ use crate::limits;
 use crate::session::Turn;
 use crate::session::message::WaitingMessage;
 
-/// A running turn.
 pub(super) struct CodexTurn<'a> {
     conversation: &'a CodexConversation,
     turn: &'a Turn,

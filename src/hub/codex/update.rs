@@ -141,7 +141,6 @@ impl CodexItems {
     }
 }
 
-/// Records a notice.
 pub(super) async fn notice(title: &str, description: &str, events: &TurnEvents<'_>) {
     events.notice(Severity::Warning, title, description).await;
 }

@@ -40,7 +40,6 @@ pub(super) fn is_allowed(permission: &str) -> bool {
     NOT_ASKED.contains(&(permission, "allow"))
 }
 
-/// Creates the permission request for a call.
 pub(super) fn permission_request(call: Call) -> AgentRequest {
     let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
     let options = vec![

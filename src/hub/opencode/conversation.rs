@@ -167,7 +167,6 @@ impl OpencodeConversation {
         &self.lease.server
     }
 
-    /// Reads or changes the state.
     pub(super) fn with_state<R>(&self, read: impl FnOnce(&mut OpencodeState) -> R) -> R {
         read(&mut self.state.lock())
     }

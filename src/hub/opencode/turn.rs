@@ -29,7 +29,6 @@ use crate::session::Turn;
 /// Maximum number of an agent's messages that are read after a reconnection.
 const AGENT_MESSAGES_READ_MAX: usize = 200;
 
-/// The request that starts a turn.
 struct StartRequest {
     path: &'static str,
     body: Value,
@@ -38,7 +37,6 @@ struct StartRequest {
     bound: Duration,
 }
 
-/// A running turn.
 pub(super) struct OpencodeTurn<'a> {
     conversation: &'a OpencodeConversation,
     /// True if another client of the server started the turn.
@@ -123,7 +121,6 @@ impl OpencodeConversation {
         Ok(StartRequest { path: "/summarize", body, own: vec![None], bound: Duration::MAX })
     }
 
-    /// Reads the state of the server.
     async fn state(&self) -> Result<ServerState> {
         let server = self.server();
         let limit = AGENT_MESSAGES_READ_MAX.to_string();

@@ -30,7 +30,6 @@ const MEDIA_ONLY: &str = "Look at this.";
 /// The text of a result that is missing in the log.
 const NO_RESULT: &str = "[the result is not known]";
 
-/// Adapts a conversation.
 pub(super) fn adapt(messages: &[Arc<Message>], tools: &AdaptedTools, model: &str, traits: ProviderTraits) -> Vec<Arc<Message>> {
     let (used, document_names, open) = (HashSet::new(), HashSet::new(), VecDeque::new());
     let mut writer = ConversationWriter { tools, model, traits, used, document_names, open, out: Vec::new() };

@@ -110,7 +110,6 @@ impl FittedImages {
     }
 }
 
-/// Returns the number of images in a message.
 fn images(message: &Message) -> usize {
     let count = |parts: &[Part]| parts.iter().filter(|part| is_image(part)).count();
     match message {

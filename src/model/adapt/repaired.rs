@@ -9,7 +9,6 @@ use crate::content::{Part, plain_text};
 use crate::model::fingerprint::fingerprint;
 use crate::model::message::{Block, Message, ToolResult};
 
-/// Returns the digest of a part.
 pub(in crate::model) fn part_digest(part: &Part) -> String {
     match part {
         Part::Text { text } | Part::Note { text } => fingerprint(&["text", text]),

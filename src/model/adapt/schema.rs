@@ -15,7 +15,6 @@ const SCHEMA_DEPTH_MAX: usize = 100;
 /// Maximum size of an adapted schema, in bytes.
 const SCHEMA_BYTES_MAX: usize = 1 << 20;
 
-/// An adapted schema.
 pub(super) struct AdaptedSchema {
     pub schema: Value,
     /// The arguments that were renamed: their names by those in the schema.

@@ -27,7 +27,6 @@ pub(in crate::model) struct AdaptedTools {
 }
 
 impl AdaptedTools {
-    /// Adapts the tools of a session.
     pub(super) fn new(source: &Arc<[ToolSpec]>, traits: ProviderTraits) -> AdaptedTools {
         let (mut names, mut arguments, mut left_out) = (HashMap::new(), HashMap::new(), Vec::new());
         let (mut specs, mut taken) = (Vec::new(), HashSet::new());
@@ -57,7 +56,6 @@ impl AdaptedTools {
         AdaptedTools { source: source.clone(), traits, specs: specs.into(), names, arguments, left_out }
     }
 
-    /// Returns whether these are the adapted tools of `source`.
     pub(super) fn is_of(&self, source: &Arc<[ToolSpec]>, traits: ProviderTraits) -> bool {
         self.traits == traits && (Arc::ptr_eq(&self.source, source) || self.source == *source)
     }

@@ -39,7 +39,6 @@ struct Event<'a> {
     error: Option<Value>,
 }
 
-/// A part of the message.
 #[apply(Option => #[serde(default, deserialize_with = "wire::lenient")])]
 #[derive(Deserialize)]
 struct MessagePart<'a> {
@@ -99,7 +98,6 @@ impl EventReader for OllamaReader {
 }
 
 impl OllamaReader {
-    /// Creates a reader for the answer to a request.
     pub(crate) fn new(request: &Request) -> OllamaReader {
         OllamaReader { thinking: false, has_calls: false, json: JsonCalls::new(request) }
     }

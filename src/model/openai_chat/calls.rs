@@ -88,7 +88,6 @@ impl Calls {
         self.0.last()
     }
 
-    /// Returns the size of the calls in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.0.iter().map(|call| call.id.len() + call.name.len() + call.arguments.len()).sum()
     }

@@ -20,13 +20,11 @@ pub(super) struct Detail {
 }
 
 impl Detail {
-    /// Returns the size in bytes.
     pub(super) fn bytes(&self) -> usize {
         [&self.text, &self.summary, &self.data, &self.signature].into_iter().flatten().map(String::len).sum()
     }
 }
 
-/// Adds a received piece.
 pub(super) fn add(details: &mut Vec<Detail>, piece: Detail) {
     let Some(last) = details.last_mut().filter(|last| last.r#type == piece.r#type && last.index == piece.index) else {
         details.push(piece);

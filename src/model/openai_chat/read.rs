@@ -219,7 +219,6 @@ impl EventReader for OpenaiChatReader {
 }
 
 impl OpenaiChatReader {
-    /// Creates a reader for the answer from `endpoint` to a request.
     pub(crate) fn new(endpoint: &Endpoint, request: &Request) -> Self {
         Self {
             provider: endpoint.provider().to_owned(),

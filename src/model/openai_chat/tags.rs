@@ -45,7 +45,6 @@ pub(crate) struct TagReader {
     fences: CodeFences,
     /// The last calls, unless text follows.
     calls: Vec<TextPart>,
-    /// The text of `calls`.
     calls_text: String,
     /// The prompt may have opened the thinking.
     opened_by_prompt: bool,

@@ -22,7 +22,6 @@ pub(crate) struct OpenaiResponsesReader {
     calls: BTreeMap<usize, Call>,
     refused: bool,
     usage: Option<Usage>,
-    /// Text was received.
     has_text: bool,
     /// The types of the output items that are complete.
     done: BTreeSet<String>,

@@ -22,7 +22,6 @@ impl HunkBuilder {
         self.hunk.lines.is_empty()
     }
 
-    /// Returns [`Hunk::contexts`] of the hunk.
     pub(crate) fn contexts(&mut self) -> &mut Vec<String> {
         &mut self.hunk.contexts
     }
@@ -57,7 +56,6 @@ impl HunkBuilder {
         true
     }
 
-    /// Sets [`Hunk::at_end`].
     pub(crate) fn set_at_end(&mut self) {
         self.hunk.at_end = true;
     }

@@ -3,7 +3,6 @@
 use super::hunk::{FilePatch, Hunk, Operation, Sign, line_error};
 use super::hunk_builder::HunkBuilder;
 
-/// The header of a hunk.
 pub(crate) struct HunkHead {
     /// See [`Hunk::line`].
     pub(crate) line: Option<usize>,

@@ -38,7 +38,6 @@ pub(crate) struct Value {
 }
 
 impl Value {
-    /// The properties of a number.
     pub(crate) const NUMBER: Value = Value { number: true, file: true, device: false, clean: true };
 
     /// Returns the properties of an assigned word.

@@ -102,7 +102,6 @@ impl ShellCommand {
         self.effect = Effect::Opaque;
     }
 
-    /// Returns whether the command changes the directory of the shell.
     pub(super) fn changes_directory(&self) -> bool {
         ["cd *", "pushd *", "popd *"].into_iter().any(|pattern| self.match_pattern(pattern) == Match::Yes)
     }

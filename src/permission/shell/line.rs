@@ -44,7 +44,6 @@ impl CommandLine {
         CommandLine { whole: UNKNOWN.into(), text: known(""), commands, foreign_git: false }
     }
 
-    /// Returns whether the line is unknown.
     pub(crate) fn is_unknown(&self) -> bool {
         self.whole == UNKNOWN
     }

@@ -116,12 +116,10 @@ impl<'a> ScriptReader<'a> {
         }
     }
 
-    /// Adds several commands.
     pub(crate) fn push_all(&mut self, commands: Vec<ShellCommand>) {
         commands.into_iter().for_each(|command| self.push(command));
     }
 
-    /// Returns the source text of a node.
     pub(crate) fn text(&self, node: Node<'_>) -> &'a str {
         &self.source[node.byte_range()]
     }

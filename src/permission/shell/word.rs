@@ -7,7 +7,6 @@ use std::str::CharIndices;
 
 use super::pattern::{Text, known};
 
-/// A word of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word {
     pub text: Text,

@@ -61,7 +61,6 @@ const WRAPPERS: &[Wrapper] = &[
     },
 ];
 
-/// Returns the wrapper of this name.
 pub(crate) fn wrapper(name: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }

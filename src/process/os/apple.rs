@@ -12,7 +12,6 @@ const PIDS_EXTRA: usize = 64;
 /// The status of a process that has ended and has not been reaped (`SZOMB` in sys/proc.h).
 const ZOMBIE: u32 = 5;
 
-/// Returns the ids of all processes.
 pub(in crate::process) fn pids() -> Vec<u32> {
     // SAFETY: a null buffer asks for the number of processes.
     let count = unsafe { libc::proc_listallpids(std::ptr::null_mut(), 0) };
@@ -46,7 +45,6 @@ fn description(pid: u32) -> Option<libc::proc_bsdinfo> {
     unsafe { properties(pid, libc::PROC_PIDTBSDINFO) }
 }
 
-/// Returns the status of a process.
 pub(in crate::process) fn status(pid: u32) -> Option<ProcessStatus> {
     let process = description(pid)?;
     let started = StartTime(process.pbi_start_tvsec * 1_000_000 + process.pbi_start_tvusec);
@@ -101,7 +99,6 @@ pub(in crate::process) fn open_file(pid: u32, descriptor: i32) -> Option<(u64, u
     Some((file.vst_dev.into(), file.vst_ino))
 }
 
-/// Returns the resident memory of a process.
 pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
     // SAFETY: the structure is that of the flavor.
     let task: libc::proc_taskinfo = unsafe { properties(pid, libc::PROC_PIDTASKINFO) }?;

@@ -4,7 +4,6 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StartTime(pub(super) u64);
 
-/// The status of a process.
 pub(in crate::process) struct ProcessStatus {
     pub zombie: bool,
     pub parent: u32,

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use super::process_status::{ProcessStatus, StartTime};
 
-/// Returns the ids of all processes.
 pub(in crate::process) fn pids() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
@@ -51,7 +50,6 @@ pub(in crate::process) fn open_file(pid: u32, descriptor: i32) -> Option<(u64, u
     Some((file.dev(), file.ino()))
 }
 
-/// Returns the resident memory of a process.
 pub(crate) fn resident_bytes(pid: u32) -> Option<u64> {
     let statm = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;

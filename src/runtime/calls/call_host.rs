@@ -19,7 +19,6 @@ use crate::toolkit::{ClientAccess, KnownFiles, Progress, Subagents, ToolContext,
 
 /// Where a tool call comes from: a turn, or the command `nuncio tool`.
 pub(crate) trait CallHost: Send + Sync {
-    /// Returns the token that cancels the call.
     fn cancel(&self) -> &CancellationToken;
 
     /// Returns the permission mode, and the rules remembered from earlier permission answers.

@@ -36,7 +36,6 @@ pub(crate) struct ToolUse {
     pub state: Option<ProviderState>,
 }
 
-/// The party that makes a call.
 #[derive(Clone, Copy, PartialEq)]
 pub(in crate::runtime) enum CallMaker {
     Model,
@@ -47,7 +46,6 @@ pub(in crate::runtime) enum CallMaker {
     NuncioForModel,
 }
 
-/// A tool call that has ended.
 pub(crate) struct EndedCall {
     pub name: String,
     /// The recorded `tool.completed`.
@@ -79,7 +77,6 @@ impl ToolCall {
         Self::announce_by(CallMaker::Model, host, environment, tool_use).await
     }
 
-    /// Announces a call of `maker`.
     pub(in crate::runtime) async fn announce_by(
         maker: CallMaker,
         host: &dyn CallHost,

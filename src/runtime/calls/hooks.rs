@@ -69,7 +69,6 @@ async fn report_ignored_failure(host: &dyn CallHost, environment: &SessionEnviro
     host.emit(Body::Notice(Notice { severity, title, description, code, note: None, quoted: None, details: None })).await;
 }
 
-/// The hooks of one tool call.
 pub(in crate::runtime) struct CallHooks<'a> {
     host: &'a dyn CallHost,
     environment: &'a SessionEnvironment,
@@ -83,7 +82,6 @@ pub(in crate::runtime) struct CallHooks<'a> {
 }
 
 impl<'a> CallHooks<'a> {
-    /// Creates the hooks of the prepared call `id`.
     pub(in crate::runtime) fn new(
         host: &'a dyn CallHost,
         environment: &'a SessionEnvironment,
@@ -151,7 +149,6 @@ impl<'a> CallHooks<'a> {
         Ok(call)
     }
 
-    /// Returns whether hooks follow the call.
     pub(in crate::runtime) fn follow_call(&self) -> bool {
         let follows = |event: &HookEvent| self.environment.hooks.matching(*event, &self.tool.name).next().is_some();
         AFTER_CALL.iter().any(follows)
@@ -273,7 +270,6 @@ fn replace_output(result: &mut Result<ToolOutput, ToolError>, parts: Vec<Part>) 
     }
 }
 
-/// The hooks of a request to `model`.
 pub(crate) struct RequestHooks<'a> {
     pub host: &'a dyn CallHost,
     pub environment: &'a SessionEnvironment,

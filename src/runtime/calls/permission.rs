@@ -322,7 +322,6 @@ pub(crate) fn may_read_files(rules: &Rules, mode: Mode, default: Policy, prepare
 /// The reason of a denial by a rule.
 pub(crate) const DENIED_BY_RULE: &str = "denied by a rule in the settings";
 
-/// Returns whether a rule denies calls of the MCP tool `name`.
 pub(crate) fn denies_mcp_tool(rules: &Rules, name: &str) -> bool {
     decide(rules, Mode::Auto, Policy::Allow, &AccessRequest::new(name, AccessKind::Mcp)).policy == Policy::Deny
 }

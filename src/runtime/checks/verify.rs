@@ -42,7 +42,6 @@ struct Results {
 }
 
 impl Results {
-    /// Returns the commands that failed.
     fn failed_commands(&self) -> Vec<String> {
         self.commands.iter().filter(|one| !one.passed).map(|one| one.command.clone()).collect()
     }

@@ -107,7 +107,6 @@ pub(in crate::runtime) fn named_by_user(settings: &Settings, places: &DataPaths,
     files.collect()
 }
 
-/// Creates the hook of a setting.
 pub(in crate::runtime) fn command_hook(
     settings: &HookSettings,
     services: &Services,

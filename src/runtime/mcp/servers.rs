@@ -222,7 +222,6 @@ fn specification_tokens(tool: &dyn AnyTool) -> usize {
 }
 
 impl SessionServer {
-    /// Returns the current state of the server.
     fn state(&self) -> State {
         match &self.server {
             Ok(server) => server.state(),

@@ -150,7 +150,6 @@ impl AgentTokens {
         self.0.lock()
     }
 
-    /// Creates a token for `access`.
     pub(crate) fn grant(self: &Arc<Self>, access: McpAccess) -> Result<AgentToken> {
         let mut bytes = [0; 32];
         SystemRandom::new().fill(&mut bytes).map_err(|_| Error::internal("the system's random number generator failed"))?;

@@ -311,7 +311,6 @@ pub(crate) fn provider_names(settings: &Settings) -> Vec<&str> {
     known().chain(own).collect()
 }
 
-/// Applies the settings of the provider.
 fn apply_provider(endpoint: &mut Endpoint, own: Provider, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), ModelError> {
     let value = |kind: &str, name: &str, text: SecretText| match text.variable() {
         None => Ok(text.plain().to_owned()),

@@ -59,7 +59,6 @@ impl StoredKeys {
         }
     }
 
-    /// Returns the stored key of a provider.
     pub(crate) async fn get(&self, provider: &str) -> Result<Option<String>> {
         match self.list().remove(provider) {
             None => Ok(None),

@@ -21,7 +21,6 @@ use crate::session::recorded_requests::RecordedRequests;
 use crate::session::shared_files::{ARTIFACTS, SharedFiles, follows_artifacts};
 use crate::store::{SessionRow, Store};
 
-/// An event to be written.
 pub(in crate::session) struct PendingEvent {
     pub log: Arc<SessionLog>,
     pub turn: Option<TurnId>,
@@ -259,7 +258,6 @@ impl SessionLog {
         self.live().left_open.as_ref() == Some(turn)
     }
 
-    /// Returns the seq of the next event.
     pub(in crate::session) fn next_seq(&self) -> Seq {
         self.live().head + 1
     }

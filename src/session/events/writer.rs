@@ -70,7 +70,6 @@ impl Log {
         &self.commits
     }
 
-    /// Returns the files of the sessions.
     pub(crate) fn files(&self) -> &SharedFiles {
         &self.files
     }

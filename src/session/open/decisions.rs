@@ -26,7 +26,6 @@ pub(crate) use crate::session::turn::new_turn::PromptRequest;
 /// response to that turn's prompt.
 const ANSWER_WRITTEN: Duration = Duration::from_secs(2);
 
-/// A prompt that was accepted.
 pub(crate) enum AcceptedPrompt {
     /// The prompt's turn has started.
     Started(TurnHandle),
@@ -284,7 +283,6 @@ impl Session {
     }
 }
 
-/// Answers prompts with an error.
 pub(in crate::session) fn refuse(prompts: Vec<QueuedPrompt>, error: &Error) {
     for prompt in prompts {
         let _ = prompt.started.send(Err(error.clone()));

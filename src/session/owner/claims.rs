@@ -23,7 +23,6 @@ pub(crate) struct Claims {
     lease: Option<Arc<Lease>>,
 }
 
-/// The reason for which a process claims a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::session) enum ClaimPurpose {
     /// To use the session: this process is its owner.
@@ -39,7 +38,6 @@ pub(in crate::session) enum SessionClaim {
     Row(RowClaim),
 }
 
-/// A claim in the session's row.
 pub(in crate::session) struct RowClaim {
     lease: Arc<Lease>,
     purpose: ClaimPurpose,

@@ -12,7 +12,6 @@ use crate::session::files::check_name;
 use crate::store::{SessionFilter, SessionPage, SessionRow};
 
 impl Sessions {
-    /// Returns the working directory of a session.
     pub(crate) async fn cwd(&self, id: &SessionId) -> Result<PathBuf> {
         match self.opened(id) {
             Some(session) => Ok(session.log.state(|state| state.cwd.clone())),

@@ -117,7 +117,6 @@ impl BudgetOwner<'_> {
         BudgetQuestion { owner: self, refused: self.children.refused.lock().await }
     }
 
-    /// Raises a limit.
     pub(crate) async fn raise(&self, limits: BudgetLimits) -> Result<()> {
         let running = self.log.state(|state| state.turn.clone()).filter(|turn| turn == self.turn);
         self.log.commit(running, Body::BudgetRaised { limits }).await.map(drop)

@@ -33,7 +33,6 @@ pub(in crate::session) struct TurnSlots {
 pub(in crate::session) struct TurnPermit(Arc<TurnSlots>);
 
 impl TurnSlots {
-    /// Creates slots for `max` concurrent turns.
     pub(crate) fn new(max: usize) -> Arc<TurnSlots> {
         Arc::new(TurnSlots { count: watch::Sender::new(0), waiting: AtomicUsize::new(0), max, closed: AtomicBool::new(false) })
     }
@@ -79,7 +78,6 @@ impl TurnSlots {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Returns the number of running turns.
     pub(crate) fn running(&self) -> usize {
         *self.count.borrow()
     }

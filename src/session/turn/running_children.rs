@@ -127,7 +127,6 @@ impl RunningChildren {
         *self.count.borrow() > 0
     }
 
-    /// Cancels the running subagents.
     pub(crate) fn cancel(&self) {
         let running = std::mem::take(&mut *self.cancel.lock());
         running.cancel();

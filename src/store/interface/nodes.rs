@@ -61,12 +61,10 @@ impl Store {
         on_each!(self, store => Ok(()), store.release_sessions(claims).await)
     }
 
-    /// Lists the files of a session.
     pub(crate) async fn files(&self, session: &SessionId) -> Result<Vec<StoredFile>> {
         on_each!(self, store => Ok(Vec::new()), store.files(session).await)
     }
 
-    /// Returns the content of a file of a session.
     pub(crate) async fn file(&self, session: &SessionId, path: &str) -> Result<Option<Vec<u8>>> {
         on_each!(self, store => Ok(None), store.file(session, path).await)
     }
@@ -77,7 +75,6 @@ impl Store {
         on_each!(self, store => Ok(true), store.put_file(session, path, content, replace).await)
     }
 
-    /// Removes files of a session.
     pub(crate) async fn remove_files(&self, session: &SessionId, paths: &[String]) -> Result<()> {
         on_each!(self, store => Ok(()), store.remove_files(session, paths).await)
     }

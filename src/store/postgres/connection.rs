@@ -21,7 +21,6 @@ use crate::task;
 const STATEMENT: Duration = Duration::from_secs(30);
 /// Timeout of a connection: its host may accept it and not answer.
 const OPENING: Duration = Duration::from_secs(20);
-/// The oldest version of the server.
 const SERVER_VERSION_MIN: u32 = 140_000;
 
 /// Settings of each connection. A commit is on the disk before it is reported. A stronger setting
@@ -117,7 +116,7 @@ impl Link {
         Link { timeout, ..self }
     }
 
-    /// Returns the open connection.
+    /// Returns the connection. Opens it if it is not open.
     pub(super) async fn open(&self) -> Result<Arc<OpenConnection>> {
         let mut connection = self.connection.lock().await;
         if let Some(open) = connection.as_ref().filter(|open| !open.client.is_closed()) {

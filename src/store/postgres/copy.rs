@@ -20,7 +20,6 @@ const PUT_SESSION: &str = "INSERT INTO sessions (key, id, generation, head, cwd,
        summary = excluded.summary, parent = excluded.parent, archived = excluded.archived";
 
 impl PostgresStore {
-    /// Counts the rows.
     pub(in crate::store) async fn totals(&self) -> Result<StoreTotals> {
         let sql = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM events), (SELECT count(*) FROM workspaces), \
                    (SELECT count(*) FROM answers), (SELECT coalesce(max(key), 0) FROM sessions)";
@@ -92,7 +91,6 @@ impl PostgresStore {
         self.rows("writing a session to", PUT_SESSION, &params).await.map(drop)
     }
 
-    /// Inserts events of a session.
     pub(in crate::store) async fn put_events(&self, key: i64, events: &[EventRow]) -> Result<()> {
         let sql = "INSERT INTO events (id, session, seq, turn, at_ms, delta, kind, message, call, body) \
                    SELECT e.id, $1::bigint, e.seq, e.turn, e.at_ms, e.delta, e.kind, e.message, e.call, e.body FROM unnest( \

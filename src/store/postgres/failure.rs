@@ -9,7 +9,6 @@ use tokio_postgres::{Error as PostgresError, Row};
 use crate::error::{Error, Kind, Result};
 use crate::web::certificate_problem;
 
-/// The columns of a row.
 pub(super) trait Columns {
     /// Returns the value of a column. Fails if the column has another type than nuncio has given
     /// it.

@@ -8,7 +8,6 @@ use crate::id::SessionId;
 use crate::store::rows::StoredFile;
 
 impl PostgresStore {
-    /// Lists the files of a session.
     pub(in crate::store) async fn files(&self, session: &SessionId) -> Result<Vec<StoredFile>> {
         let sql =
             "SELECT f.path, octet_length(f.content)::bigint FROM files f JOIN sessions s ON s.key = f.session WHERE s.id = $1";
@@ -16,7 +15,6 @@ impl PostgresStore {
         rows.iter().map(|row| Ok(StoredFile { path: row.column(0)?, size: row.column::<i64>(1)? as u64 })).collect()
     }
 
-    /// Returns the content of a file.
     pub(in crate::store) async fn file(&self, session: &SessionId, path: &str) -> Result<Option<Vec<u8>>> {
         let sql = "SELECT f.content FROM files f JOIN sessions s ON s.key = f.session WHERE s.id = $1 AND f.path = $2";
         let row = self.row("reading a file of", sql, &[&text(session.as_str()), &text(path)]).await?;
@@ -32,7 +30,6 @@ impl PostgresStore {
         Ok(self.row("writing a file to", sql, &[&id, &path, &content, &replace]).await?.is_some())
     }
 
-    /// Removes files of a session.
     pub(in crate::store) async fn remove_files(&self, session: &SessionId, paths: &[String]) -> Result<()> {
         let sql = "DELETE FROM files WHERE session = (SELECT key FROM sessions WHERE id = $1) AND path = ANY($2)";
         self.rows("removing files from", sql, &[&text(session.as_str()), &paths]).await.map(drop)

@@ -92,7 +92,6 @@ impl PostgresStore {
         self.row("looking up an owner in", sql, &[&text(id.as_str())]).await?.as_ref().map(node).transpose()
     }
 
-    /// Lists up to `limit` claimed sessions.
     pub(in crate::store) async fn claimed_sessions(&self, limit: usize) -> Result<Vec<SessionRow>> {
         let sql = select_sessions!(
             "WHERE head > 0 AND owner IN (SELECT incarnation FROM nodes WHERE lease_until > clock_timestamp()) \

@@ -56,7 +56,6 @@ impl PostgresStore {
         self.rows("listing sessions of", sql, params).await?.iter().map(session).collect()
     }
 
-    /// Returns the row of session `id`.
     pub(in crate::store) async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
         let sql = select_sessions!("WHERE id = $1");
         self.row("looking up a session in", sql, &[&text(id.as_str())]).await?.as_ref().map(session).transpose()
@@ -69,7 +68,6 @@ impl PostgresStore {
         rows.iter().map(|row| Ok(row.column::<&str>(0)?.into())).collect()
     }
 
-    /// Lists a page of sessions.
     pub(in crate::store) async fn sessions(
         &self,
         filter: SessionFilter<'_>,

@@ -63,13 +63,11 @@ impl PostgresStore {
         self.rows("listing workspaces of", sql, &[&(limit as i64)]).await?.iter().map(workspace).collect()
     }
 
-    /// Returns the workspace `id`.
     pub(in crate::store) async fn workspace(&self, id: &str) -> Result<Option<WorkspaceRow>> {
         let sql = select_workspaces!("WHERE id = $1");
         self.row("looking up a workspace in", sql, &[&text(id)]).await?.as_ref().map(workspace).transpose()
     }
 
-    /// Sets the state of a workspace.
     pub(in crate::store) async fn set_workspace_state(&self, id: &str, state: WorkspaceState) -> Result<()> {
         let sql = "UPDATE workspaces SET state = $2 WHERE id = $1";
         self.rows("updating a workspace in", sql, &[&text(id), &state.id()]).await.map(drop)
@@ -103,7 +101,6 @@ impl PostgresStore {
         }
     }
 
-    /// Removes a workspace.
     pub(in crate::store) async fn remove_workspace(&self, id: &str) -> Result<()> {
         self.rows("removing a workspace from", "DELETE FROM workspaces WHERE id = $1", &[&text(id)]).await.map(drop)
     }

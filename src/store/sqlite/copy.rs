@@ -10,7 +10,6 @@ use crate::id::{Seq, SessionId, TurnId};
 use crate::store::rows::{AnswerRow, Cursor, EventRow, IdempotencyRecord, SessionRow, StoreTotals};
 
 impl SqliteStore {
-    /// Counts the rows.
     pub(in crate::store) fn totals(&self) -> Result<StoreTotals> {
         let sql = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM events), (SELECT count(*) FROM workspaces), \
                    (SELECT count(*) FROM answers), (SELECT coalesce(max(key), 0) FROM sessions)";

@@ -63,12 +63,10 @@ impl SqliteStore {
         self.read_access.is_some()
     }
 
-    /// Opens a [`ChangeWatch`].
     pub(in crate::store) fn watch(&self) -> Result<ChangeWatch> {
         Ok(ChangeWatch { db: self.connect()? })
     }
 
-    /// Opens a connection.
     pub(super) fn connect(&self) -> Result<Connection> {
         if let Some(access) = self.read_access {
             return read_only::open(&self.path, access).map_err(|error| self.failed("opening", error));

@@ -23,7 +23,6 @@ pub(super) fn is_protected(path: &Path) -> bool {
     path.exists() && !(writable(path) && path.parent().is_none_or(writable))
 }
 
-/// Opens a read-only connection.
 pub(super) fn open(path: &Path, access: ReadAccess) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let immutable = if access == ReadAccess::Immutable { "&immutable=1" } else { "" };

@@ -41,7 +41,6 @@ fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 }
 
 impl SqliteStore {
-    /// Returns the row of session `id`.
     pub(in crate::store) fn session(&self, id: &SessionId) -> Result<Option<SessionRow>> {
         self.run("looking up a session in", |db| {
             let mut select = db.prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?;

@@ -68,7 +68,6 @@ impl SqliteStore {
         })
     }
 
-    /// Returns the workspace `id`.
     pub(in crate::store) fn workspace(&self, id: &str) -> Result<Option<WorkspaceRow>> {
         self.run("looking up a workspace in", |db| {
             let mut select = db.prepare_cached(&format!("SELECT {SELECTED} FROM workspaces WHERE id = ?1"))?;
@@ -76,7 +75,6 @@ impl SqliteStore {
         })
     }
 
-    /// Sets the state of a workspace.
     pub(in crate::store) fn set_workspace_state(&self, id: &str, state: WorkspaceState) -> Result<()> {
         self.run("updating a workspace in", |db| {
             db.prepare_cached("UPDATE workspaces SET state = ?2 WHERE id = ?1")?.execute([id, state.id()]).map(drop)
@@ -105,7 +103,6 @@ impl SqliteStore {
         })
     }
 
-    /// Removes a workspace.
     pub(in crate::store) fn remove_workspace(&self, id: &str) -> Result<()> {
         self.run("removing a workspace from", |db| {
             db.prepare_cached("DELETE FROM workspaces WHERE id = ?1")?.execute([id]).map(drop)

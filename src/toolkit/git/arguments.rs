@@ -19,7 +19,6 @@ pub(crate) fn pathspec(magic: &str, path: &[u8]) -> OsString {
     OsString::from_vec([format!(":({magic})").as_bytes(), path].concat())
 }
 
-/// Returns the arguments followed by the paths.
 pub(crate) fn with_paths(arguments: &[&str], paths: &[OsString]) -> Vec<OsString> {
     arguments.iter().map(OsString::from).chain(paths.iter().cloned()).collect()
 }

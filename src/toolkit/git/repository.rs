@@ -22,7 +22,6 @@ use crate::toolkit::sandbox_notes::SandboxNotes;
 /// if the command fails.
 const OUTPUT_FIRST: &str = r#"exec 3>&1; errors=$("$@" 2>&1 >&3 3>&-) || { code=$?; printf '%s\n' "$errors"; exit $code; }"#;
 
-/// The output of a git command.
 pub(crate) struct GitOutput {
     pub bytes: Vec<u8>,
     /// True if the output exceeded `limits::GIT_OUTPUT_BYTES_MAX`, so that `bytes` is truncated.

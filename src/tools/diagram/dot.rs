@@ -47,7 +47,6 @@ pub(crate) struct Edge {
     pub attributes: Attributes,
 }
 
-/// One end of an edge.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EdgeEnd {
     /// Index in [`Graph::nodes`].

@@ -1,6 +1,5 @@
 //! Splits DOT source into tokens with line numbers. Pure.
 
-/// A token.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Token {
     /// An unquoted identifier, keyword or number.

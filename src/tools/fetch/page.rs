@@ -23,7 +23,6 @@ pub(crate) enum Page {
     Other(String),
 }
 
-/// The file extension of HTML.
 const HTML_EXTENSION: &str = "html";
 /// Precedes HTML in a build that cannot convert it.
 const SOURCE: &str = "[this build of nuncio lacks the Cargo feature `documents`; this is the HTML source]";

@@ -23,7 +23,6 @@ pub(in crate::tools) enum GrepMode {
     Count,
 }
 
-/// The matches of a file.
 pub(crate) struct FileHits {
     /// Number of matching lines (with `multiline`, of matches).
     pub matches: u64,

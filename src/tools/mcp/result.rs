@@ -63,7 +63,6 @@ pub(super) async fn output(
     converted.finish(result.is_error == Some(true), server, tool, structured.filter(|_| !is_large))
 }
 
-/// Converts the contents of a resource.
 pub(super) async fn resource_output(
     contents: Vec<ResourceContents>,
     server: &str,

@@ -128,7 +128,6 @@ impl AnyTool for Search {
     }
 }
 
-/// The result of a search.
 struct SearchResult(String);
 
 impl AnyCall for SearchResult {

@@ -22,7 +22,6 @@ pub(crate) struct LanguageRow {
 #[cfg(not(feature = "grammars"))]
 pub(crate) const LANGUAGES: &[LanguageRow] = &[];
 
-/// The supported languages.
 #[cfg(feature = "grammars")]
 pub(crate) const LANGUAGES: &[LanguageRow] = &[
     LanguageRow { name: "Rust", extensions: &["rs"], grammar: || tree_sitter_rust::LANGUAGE.into(), definitions: &[queries::RUST] },

@@ -1,7 +1,6 @@
 //! Tree-sitter queries for the definitions of each language. `@definition` captures a definition,
 //! `@name` its name.
 
-/// Query for definitions in Rust.
 pub(crate) const RUST: &str = "
 (struct_item name: (_) @name) @definition
 (enum_item name: (_) @name) @definition
@@ -16,14 +15,12 @@ pub(crate) const RUST: &str = "
 (static_item name: (_) @name) @definition
 ";
 
-/// Query for definitions in Python.
 pub(crate) const PYTHON: &str = "
 (class_definition name: (_) @name) @definition
 (function_definition name: (_) @name) @definition
 (module (expression_statement (assignment left: (identifier) @name) @definition))
 ";
 
-/// Query for definitions in JavaScript.
 pub(crate) const JAVASCRIPT: &str = "
 (class_declaration name: (_) @name) @definition
 (function_declaration name: (_) @name) @definition
@@ -49,7 +46,6 @@ pub(crate) const TYPESCRIPT: &str = "
 (internal_module name: (_) @name) @definition
 ";
 
-/// Query for definitions in Go.
 pub(crate) const GO: &str = "
 (function_declaration name: (_) @name) @definition
 (method_declaration name: (_) @name) @definition
@@ -59,7 +55,6 @@ pub(crate) const GO: &str = "
 (source_file (var_declaration (var_spec name: (identifier) @name) @definition))
 ";
 
-/// Query for definitions in C.
 pub(crate) const C: &str = "
 (function_definition declarator: (function_declarator declarator: (identifier) @name)) @definition
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition
@@ -89,7 +84,6 @@ pub(crate) const CPP: &str = "
 (concept_definition name: (_) @name) @definition
 ";
 
-/// Query for definitions in Java.
 pub(crate) const JAVA: &str = "
 (class_declaration name: (_) @name) @definition
 (interface_declaration name: (_) @name) @definition

@@ -8,7 +8,6 @@ use super::file::{Definition, FileMap, WordMap};
 /// Position in a file's definitions, ranked by score, at which a definition's score is halved.
 const MAP_FILE_EVEN: f64 = 10.0;
 
-/// A definition with its score.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RankedDefinition {
     /// Index of the file.
@@ -18,7 +17,6 @@ pub(crate) struct RankedDefinition {
     pub score: f64,
 }
 
-/// The uses of a defined name.
 #[derive(Default)]
 struct NameUses {
     /// Indices of the files that define the name, ascending.

@@ -106,7 +106,6 @@ fn enter(namespace: &File, kind: libc::c_int) -> io::Result<()> {
     if unsafe { libc::setns(namespace.as_raw_fd(), kind) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Returns whether something is mounted at a path.
 fn is_mounted(path: &Path) -> bool {
     let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, StatxFlags::empty());
     found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
