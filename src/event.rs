@@ -103,14 +103,6 @@ impl Body {
 
     /// Creates a notice with a description.
     pub(crate) fn notice(severity: Severity, title: impl Into<String>, description: impl Into<String>) -> Body {
-        Body::Notice(Notice {
-            severity,
-            title: title.into(),
-            description: Some(description.into()),
-            code: None,
-            note: None,
-            quoted: None,
-            details: None,
-        })
+        Body::Notice(Notice { description: Some(description.into()), ..Notice::new(severity, title) })
     }
 }

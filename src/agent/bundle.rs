@@ -43,9 +43,9 @@ pub(in crate::agent) async fn add(turn: &Turn, environment: &Arc<SessionEnvironm
     let (facts, state) = Reader::new(turn, environment).facts(plain_text(&turn.prompt)).await;
     let Some(note) = bundle::text(&facts, tokens) else { return Ok(()) };
     let details = state.filter(|state| state.to_string().len() <= STATE_BYTES_MAX).map(Box::new);
-    let (title, description) = ("A description of the repository was added to the request".into(), None);
+    let title = "A description of the repository was added to the request";
     let (code, note) = (Some(REPOSITORY.into()), Some(note));
-    turn.commit(Body::Notice(Notice { severity: Severity::Info, title, description, code, note, quoted: None, details })).await?;
+    turn.commit(Body::Notice(Notice { code, note, details, ..Notice::new(Severity::Info, title) })).await?;
     Ok(())
 }
 

@@ -151,7 +151,7 @@ fn calls_notice(names: &str, times: usize, continues: bool) -> Body {
 
 fn notice(code: &str, title: &str, description: String, note: Option<String>) -> Body {
     let (code, description) = (Some(code.into()), Some(description));
-    Body::Notice(Notice { severity: Severity::Warning, title: title.into(), description, code, note, quoted: None, details: None })
+    Body::Notice(Notice { description, code, note, ..Notice::new(Severity::Warning, title) })
 }
 
 /// A text that ends in repetitions.

@@ -305,15 +305,7 @@ pub(in crate::agent) fn empty_twice(model: &str) -> Error {
 
 /// Returns a notice of a model.
 fn notice(title: String, description: String, code: Option<String>) -> Body {
-    Body::Notice(Notice {
-        severity: Severity::Info,
-        title,
-        description: Some(description),
-        code,
-        note: None,
-        quoted: None,
-        details: None,
-    })
+    Body::Notice(Notice { description: Some(description), code, ..Notice::new(Severity::Info, title) })
 }
 
 /// Adds a note to the last message of the user, or after the last message.

@@ -52,3 +52,10 @@ pub struct Notice {
     /// when the session began, as in the details of `git_status`; missing above 32 KiB.
     pub details: Option<Box<Value>>,
 }
+
+impl Notice {
+    /// Creates a notice without a description.
+    pub(crate) fn new(severity: Severity, title: impl Into<String>) -> Notice {
+        Notice { severity, title: title.into(), description: None, code: None, note: None, quoted: None, details: None }
+    }
+}

@@ -89,6 +89,13 @@ pub struct ToolUpdate {
     pub change: ToolChange,
 }
 
+impl ToolUpdate {
+    /// Creates the update of a status.
+    pub(crate) fn status(tool_call_id: ToolCallId, status: ToolStatus) -> ToolUpdate {
+        ToolUpdate { tool_call_id, status: Some(status), content: None, change: ToolChange::default() }
+    }
+}
+
 /// The tool call ended.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

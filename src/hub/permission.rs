@@ -158,14 +158,12 @@ impl<'a> PermissionDecider<'a> {
         answer: PermissionAnswer,
         rule: Option<serde_json::Value>,
     ) {
-        let PermissionAnswer { outcome, reason, by, .. } = answer;
-        let (tool_call_id, tool) = (call.id.clone(), Some(call.label()));
-        match outcome.allows() {
+        match answer.outcome.allows() {
             true => drop(self.environment.denied.lock().remove(&call.id)),
             false => drop(self.environment.denied.lock().insert(call.id.clone())),
         }
-        let resolved =
-            Body::PermissionResolved(PermissionDecision { permission_id, tool_call_id, tool, outcome, reason, by, rule });
+        let decision = PermissionDecision { rule, ..answer.decision(permission_id, &call.id, &call.label()) };
+        let resolved = Body::PermissionResolved(decision);
         self.bytes.add(&resolved);
         self.turn.emit(resolved).await;
     }

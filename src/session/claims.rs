@@ -111,9 +111,9 @@ pub(crate) async fn report(turn: &Turn, answer: &str) -> Result<()> {
     let found = contradicted(&turn.log, answer).await?;
     if !found.is_empty() {
         let lines: Vec<String> = found.iter().map(CheckClaim::text).collect();
-        let (title, description) = ("The answer names checks that did not pass".into(), Some(lines.join("\n")));
+        let (title, description) = ("The answer names checks that did not pass", Some(lines.join("\n")));
         let (severity, code) = (Severity::Warning, Some(CLAIMS.into()));
-        turn.emit(Body::Notice(Notice { severity, title, description, code, note: None, quoted: None, details: None })).await;
+        turn.emit(Body::Notice(Notice { description, code, ..Notice::new(severity, title) })).await;
     }
     Ok(())
 }

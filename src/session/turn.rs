@@ -73,7 +73,9 @@ pub struct Turn {
 impl Turn {
     /// Appends an event without waiting for its commit.
     pub(crate) async fn emit(&self, body: Body) {
-        self.resolve_above(&body).await;
+        if let Body::PermissionResolved(decision) = &body {
+            self.resolve_above(decision).await;
+        }
         self.log.emit(Some(self.id.clone()), body).await;
     }
 

@@ -6,6 +6,7 @@ mod extension;
 mod imports;
 mod language;
 mod layers;
+mod nouns;
 mod paths;
 mod shape;
 mod source;

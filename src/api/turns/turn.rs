@@ -9,10 +9,11 @@ use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
 use crate::api::views::view::PageParams;
-use crate::content::{Cost, StopReason, Usage};
+use crate::content::{Cost, Usage};
 use crate::error::Result;
-use crate::event::{Actor, CancelCause, TurnFailure};
-use crate::id::{Seq, TurnId};
+use crate::event::Actor;
+use crate::id::Seq;
+use crate::session::folds::summary::LastTurn;
 use crate::session::folds::turns::{TurnRecord, TurnStatus};
 
 /// A turn. Times are in milliseconds since the Unix epoch.
@@ -20,14 +21,8 @@ use crate::session::folds::turns::{TurnRecord, TurnStatus};
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TurnView {
-    turn_id: TurnId,
-    status: TurnStatus,
-    /// Present if the turn completed.
-    stop_reason: Option<StopReason>,
-    /// Present if the turn failed.
-    error: Option<TurnFailure>,
-    /// Why the turn was cancelled, unless a client cancelled it.
-    cause: Option<CancelCause>,
+    #[serde(flatten)]
+    turn: LastTurn,
     /// The client that prompted.
     by: Option<Actor>,
     /// `PROVIDER/NAME` of the model; missing before the turn's first model request.
@@ -50,11 +45,7 @@ impl TurnView {
         let ended = turn.status != TurnStatus::Running;
         let (usage, cost) = turn.total();
         TurnView {
-            turn_id: turn.id.clone(),
-            status: turn.status,
-            stop_reason: turn.stop_reason,
-            error: turn.error.as_deref().cloned(),
-            cause: turn.cause,
+            turn: LastTurn::from_turn(turn),
             by: turn.by.clone(),
             model: turn.model.as_deref().map(String::from),
             usage,

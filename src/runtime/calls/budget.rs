@@ -305,7 +305,7 @@ impl<'a> TurnBudget<'a> {
         );
         let (severity, title) = (Severity::Warning, "The budget is used up".to_owned());
         let (code, description) = (Some(CODE.to_owned()), Some(description));
-        self.turn.emit(Body::Notice(Notice { severity, title, description, code, note: None, quoted: None, details: None })).await;
+        self.turn.emit(Body::Notice(Notice { description, code, ..Notice::new(severity, title) })).await;
     }
 }
 

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::call_host::ServedCall;
 use crate::content::{Form, FormAnswer, PermissionOptionKind, ToolCategory, ToolContent, ToolLabel, ToolStatus};
-use crate::event::{Body, PermissionDecision, PermissionOutcome, Severity, ToolChange, ToolUpdate};
+use crate::event::{Body, PermissionOutcome, Severity, ToolUpdate};
 use crate::limits;
 use crate::runtime::calls::form_answer;
 use crate::runtime::calls::form_options::{FormOption, form_options};
@@ -104,27 +104,10 @@ impl ServedCall<'_> {
             self.report(form, Severity::Warning, &format!("declined: {}", answer.reason.as_deref().unwrap_or("no answer"))).await;
             return FormAnswer::Declined;
         }
-        let (tool_call_id, outcome) = (self.id.clone(), answer.outcome);
-        let resolved = Body::PermissionResolved(PermissionDecision {
-            permission_id,
-            tool_call_id,
-            tool: Some(label),
-            outcome,
-            reason: answer.reason,
-            by: answer.by,
-            rule: None,
-        });
-        self.host.emit(resolved).await;
+        let outcome = answer.outcome;
+        self.host.emit(Body::PermissionResolved(answer.decision(permission_id, self.id, &label))).await;
         // Clients show a call with an open request as pending.
-        let status = Some(ToolStatus::InProgress);
-        self.host
-            .emit(Body::ToolUpdated(ToolUpdate {
-                tool_call_id: self.id.clone(),
-                status,
-                content: None,
-                change: ToolChange::default(),
-            }))
-            .await;
+        self.host.emit(Body::ToolUpdated(ToolUpdate::status(self.id.clone(), ToolStatus::InProgress))).await;
         let mut allowing = options.iter().filter(|known| known.option.kind == PermissionOptionKind::AllowOnce);
         let chosen = match &answer.option_id {
             Some(id) => options.iter().find(|known| known.option.option_id == *id),

@@ -16,7 +16,7 @@ use super::permission::{self, Check};
 use crate::config::AccessKind;
 use crate::content::{Part, ProviderState, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus};
 use crate::error::Result;
-use crate::event::{Body, ToolChange, ToolEnd, ToolStart, ToolUpdate};
+use crate::event::{Body, ToolEnd, ToolStart, ToolUpdate};
 use crate::id::ToolCallId;
 use crate::json;
 use crate::model::ToolSpec;
@@ -208,19 +208,16 @@ impl ToolCall {
         context.known_files = host.known_files();
         context.may_read = permission::may_read_files(&rules, mode, default, prepared, context);
         context.start = context.shell.start(&context.workspace);
+        let call = ServedCall { host, id: &self.id, environment, context, timeout: environment.answer_timeout() };
         let check = Check {
-            host,
-            environment,
-            id: &self.id,
+            call: &call,
             label: &self.label,
             automatic: self.maker == CallMaker::Nuncio,
-            context,
             prepared,
             mode,
             unconfined: environment.is_unconfined(mode),
             rules: &rules,
             default,
-            timeout: environment.answer_timeout(),
         };
         match check.decide().await {
             Ok(review) => context.review = review.map(Arc::new),
@@ -281,8 +278,7 @@ impl ToolCall {
 
 /// Creates the event which reports that a call starts to run.
 fn running(tool_call_id: &ToolCallId) -> Body {
-    let (tool_call_id, status) = (tool_call_id.clone(), Some(ToolStatus::InProgress));
-    Body::ToolUpdated(ToolUpdate { tool_call_id, status, content: None, change: ToolChange::default() })
+    Body::ToolUpdated(ToolUpdate::status(tool_call_id.clone(), ToolStatus::InProgress))
 }
 
 /// Parses the arguments. Some models send an empty string for a call without arguments. Malformed

@@ -49,13 +49,11 @@ fn request(event: HookEvent, host: &dyn CallHost, environment: &SessionEnvironme
 /// Creates the notice that passes a message of a hook to the model.
 pub(crate) fn message_notice(message: String) -> Body {
     Body::Notice(Notice {
-        severity: Severity::Info,
-        title: "A hook added a message for the model".into(),
         description: Some(message.clone()),
         code: Some(MESSAGE.into()),
         note: Some("a message of a hook follows".into()),
         quoted: Some(message),
-        details: None,
+        ..Notice::new(Severity::Info, "A hook added a message for the model")
     })
 }
 
@@ -66,7 +64,7 @@ async fn report_ignored_failure(host: &dyn CallHost, environment: &SessionEnviro
         return;
     }
     let (severity, description, code) = (Severity::Warning, Some(description), Some(HOOK_FAILED.into()));
-    host.emit(Body::Notice(Notice { severity, title, description, code, note: None, quoted: None, details: None })).await;
+    host.emit(Body::Notice(Notice { description, code, ..Notice::new(severity, title) })).await;
 }
 
 pub(in crate::runtime) struct CallHooks<'a> {

@@ -81,18 +81,14 @@ async fn refusal(call: &ServedCall<'_>, query: &ModelQuery, ended: &Cancellation
     let default = call.environment.loaded.settings.permissions.default;
     let (mode, remembered) = call.host.permissions(default);
     let check = Check {
-        host: call.host,
-        environment: call.environment,
-        id: call.id,
+        call: &ServedCall { context: &context, ..*call },
         label: &ToolLabel { name, title, category: Some(prepared.access.category()) },
         automatic: false,
-        context: &context,
         prepared: &prepared,
         mode,
         unconfined: false,
         rules: &call.environment.rules(&remembered),
         default,
-        timeout: call.timeout,
     };
     match check.decide().await.err()? {
         CallOutcome::Denied(why) | CallOutcome::Failed(why) | CallOutcome::InvalidInput(why) => Some(why),

@@ -3,22 +3,20 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::call_host::{CallHost, CallOutcome};
+use super::call_host::{CallOutcome, ServedCall};
 use crate::config::{AccessKind, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer, ToolContent, ToolLabel};
 use crate::event::{Actor, Body, PermissionDecision, PermissionOutcome};
-use crate::id::{PermissionId, ToolCallId};
+use crate::id::PermissionId;
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
 use crate::permission::hidden::Hidden;
 use crate::permission::paths::AccessPath;
 use crate::permission::rules::{AccessRequest, Decision, Rules, asks_about, can_be_remembered, decide, remembered};
 use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
-use crate::runtime::environment::session_environment::SessionEnvironment;
 use crate::session::{PermissionAnswer, TurnQuestion};
 use crate::toolkit::{CallReview, PreparedCall, RedirectPolicy, ToolContext, offer};
 use crate::web::Address;
@@ -26,27 +24,23 @@ use crate::workspace::{PathFilter, ResolvedPath, is_read_only};
 
 /// The permission check of one call.
 pub(in crate::runtime) struct Check<'a> {
-    pub host: &'a dyn CallHost,
-    pub environment: &'a SessionEnvironment,
-    pub id: &'a ToolCallId,
+    pub call: &'a ServedCall<'a>,
     pub label: &'a ToolLabel,
     /// True if nuncio makes the call: it is allowed unless a rule or the mode denies it.
     pub automatic: bool,
-    pub context: &'a ToolContext,
     pub prepared: &'a PreparedCall,
     pub mode: Mode,
     /// True if the mode should confine commands and the system cannot.
     pub unconfined: bool,
     pub rules: &'a Rules,
     pub default: Policy,
-    pub timeout: Duration,
 }
 
 impl Check<'_> {
     /// Evaluates the rules and the mode, and requests permission if they require it. Returns the
     /// user's decisions about parts of an allowed call, or how a refused call ends.
     pub(in crate::runtime) async fn decide(&self) -> Result<Option<CallReview>, CallOutcome> {
-        let request = request(self.prepared, self.context);
+        let request = request(self.prepared, self.call.context);
         // If commands cannot be confined, they are asked about as in the mode `accept-edits`.
         let mode = if self.exposes_files() { Mode::AcceptEdits } else { self.mode };
         let mut decision = evaluate(self.rules, mode, self.default, self.prepared, &request);
@@ -76,7 +70,7 @@ impl Check<'_> {
                 Ok(None)
             }
             Policy::Ask => {
-                let content = match self.prepared.preview(self.context).await {
+                let content = match self.prepared.preview(self.call.context).await {
                     Ok(content) => content,
                     // Return the error without asking: the call would fail, and the model may read
                     // the cause.
@@ -92,11 +86,11 @@ impl Check<'_> {
 
     /// Returns the acts of git in the model's call that no message or instruction asks for.
     async fn unasked_git_acts(&self, request: &AccessRequest<'_>) -> GitActs {
-        let unasked = request.git_acts().without(self.host.asked_git_acts());
+        let unasked = request.git_acts().without(self.call.host.asked_git_acts());
         if unasked.is_empty() || self.automatic {
             return GitActs::NONE;
         }
-        unasked.without(self.environment.asked_git_acts().await)
+        unasked.without(self.call.environment.asked_git_acts().await)
     }
 
     /// Asks whether git may do what no message asks for. Without a client that can answer, the call
@@ -104,7 +98,7 @@ impl Check<'_> {
     async fn ask_about_git(&self, unasked: GitActs, request: &AccessRequest<'_>) -> Result<Option<CallReview>, CallOutcome> {
         let names = unasked.names();
         let why = ToolContent::text(format!("No message asks to {names}."));
-        let content = [vec![why], self.prepared.preview(self.context).await.unwrap_or_default()].concat();
+        let content = [vec![why], self.prepared.preview(self.call.context).await.unwrap_or_default()].concat();
         let (permission_id, mut answer) = self.question(content, request).await;
         if answer.is_unattended() {
             answer.by = Actor::Unasked;
@@ -121,8 +115,8 @@ impl Check<'_> {
     /// all of them, or git's control files.
     fn exposes_files(&self) -> bool {
         let runs = self.mode == Mode::Auto && !self.automatic && self.prepared.access.kind == AccessKind::Exec;
-        let sandbox = self.context.sandbox.as_ref().filter(|_| runs);
-        (runs && self.unconfined) || sandbox.is_some_and(|sandbox| sandbox.exposes_git(|| self.context.launcher.can_mount()))
+        let sandbox = self.call.context.sandbox.as_ref().filter(|_| runs);
+        (runs && self.unconfined) || sandbox.is_some_and(|sandbox| sandbox.exposes_git(|| self.call.context.launcher.can_mount()))
     }
 
     /// Records a decision of a rule or of the mode.
@@ -133,17 +127,8 @@ impl Check<'_> {
     /// Records how the permission was decided. No need to wait: events are committed in order, and
     /// the next commit of the call is awaited.
     async fn resolve(&self, permission_id: Option<PermissionId>, answer: PermissionAnswer, rule: Option<Value>) {
-        self.host
-            .emit(Body::PermissionResolved(PermissionDecision {
-                permission_id,
-                tool_call_id: self.id.clone(),
-                tool: Some(self.label.clone()),
-                outcome: answer.outcome,
-                reason: answer.reason,
-                by: answer.by,
-                rule,
-            }))
-            .await;
+        let decision = PermissionDecision { rule, ..answer.decision(permission_id, self.call.id, self.label) };
+        self.call.host.emit(Body::PermissionResolved(decision)).await;
     }
 
     async fn ask(&self, content: Vec<ToolContent>, request: &AccessRequest<'_>) -> Result<Option<CallReview>, CallOutcome> {
@@ -154,16 +139,16 @@ impl Check<'_> {
     async fn question(&self, content: Vec<ToolContent>, request: &AccessRequest<'_>) -> (Option<PermissionId>, PermissionAnswer) {
         let review = self.prepared.properties.edits_files.then(|| offer(&content, self.prepared.resolved.len())).flatten();
         let question = TurnQuestion {
-            tool_call_id: self.id.clone(),
+            tool_call_id: self.call.id.clone(),
             tool: self.label.clone(),
             content,
             options: options(request),
             review,
-            timeout: self.timeout,
+            timeout: self.call.timeout,
             ends_turn: true,
-            cancel: self.context.cancel.clone(),
+            cancel: self.call.context.cancel.clone(),
         };
-        self.host.ask(question).await
+        self.call.host.ask(question).await
     }
 
     /// Records an answer. `content` is what the answer's decisions about parts are about.
@@ -189,7 +174,7 @@ impl Check<'_> {
             PermissionOutcome::RejectOnce | PermissionOutcome::RejectAlways => {
                 Err(CallOutcome::Denied(format!("denied by the user{because}")))
             }
-            PermissionOutcome::Denied if self.host.is_unanswered() => Err(CallOutcome::Cancelled),
+            PermissionOutcome::Denied if self.call.host.is_unanswered() => Err(CallOutcome::Cancelled),
             PermissionOutcome::Denied => Err(CallOutcome::Denied(format!("denied{because}"))),
             PermissionOutcome::Cancelled => Err(CallOutcome::Cancelled),
         }

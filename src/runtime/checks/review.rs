@@ -89,15 +89,7 @@ const REVIEWED: &str = "the user reviewed the changes of this turn. The result f
 /// Creates a notice about the review of a turn.
 pub(crate) fn review_notice(severity: Severity, title: &str, description: String) -> Body {
     let code = Some(REVIEW.to_owned());
-    Body::Notice(Notice {
-        severity,
-        title: title.into(),
-        description: Some(description),
-        code,
-        note: None,
-        quoted: None,
-        details: None,
-    })
+    Body::Notice(Notice { description: Some(description), code, ..Notice::new(severity, title) })
 }
 
 /// A review. Clients receive it as a tool call that nuncio makes.
@@ -153,8 +145,8 @@ impl Review<'_> {
             let title = if conflicts.is_empty() { "Changes were rejected or edited" } else { "A review has conflicts" };
             let quoted = Some(format!("{summary}{}", self.differences(&conflicts)).trim_end().to_owned());
             let (severity, code, description) = (Severity::Warning, Some(REVIEW.into()), Some(summary.trim_end().into()));
-            let (title, note) = (title.into(), Some(REVIEWED.into()));
-            self.turn.commit(Body::Notice(Notice { severity, title, description, code, note, quoted, details: None })).await?;
+            let note = Some(REVIEWED.into());
+            self.turn.commit(Body::Notice(Notice { description, code, note, quoted, ..Notice::new(severity, title) })).await?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::content::{PermissionOption, PermissionOptionKind, ReviewOffer, ToolContent, ToolLabel};
-use crate::event::{Body, PermissionDecision, PermissionOutcome};
+use crate::event::{Body, PermissionOutcome};
 use crate::id::ToolCallId;
 use crate::patch::HunkChoice;
 use crate::session::{PermissionAnswer, Turn, TurnQuestion};
@@ -150,22 +150,12 @@ impl ReviewQuestions<'_> {
         let (timeout, review) = (self.timeout, Some(offer));
         let question = TurnQuestion { tool_call_id, tool, content, options, timeout, ends_turn: false, cancel, review };
         let (permission_id, answer) = self.turn.ask(question).await;
-        let PermissionAnswer { outcome, by, reason, .. } = answer.clone();
-        let no_decision = NoDecision(reason.clone().unwrap_or_else(|| format!("by {by}")));
+        let outcome = answer.outcome;
+        let no_decision = NoDecision(answer.reason.clone().unwrap_or_else(|| format!("by {}", answer.by)));
         // A permission request that reached no client was not recorded.
         if permission_id.is_some() {
-            let (tool_call_id, tool) = (self.call.clone(), Some(self.label.clone()));
-            self.turn
-                .emit(Body::PermissionResolved(PermissionDecision {
-                    permission_id,
-                    tool_call_id,
-                    tool,
-                    outcome,
-                    reason,
-                    by,
-                    rule: None,
-                }))
-                .await;
+            let decision = answer.decision(permission_id, self.call, self.label);
+            self.turn.emit(Body::PermissionResolved(decision)).await;
         }
         match (outcome, answer.option_id.clone()) {
             (PermissionOutcome::Denied | PermissionOutcome::Cancelled, _) | (_, None) => Err(no_decision),

@@ -177,20 +177,12 @@ fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, outpu
     let (title, description) = (title, Some(format!("{failed}{known}; {next}")));
     let note = format!("the project's checks were run because files changed, and failed. {noted}{order} Their output follows.");
     let (code, quoted) = (Some(CODE.into()), Some(output.trim_end().to_owned()));
-    Body::Notice(Notice { severity: Severity::Warning, title, description, code, note: Some(note), quoted, details: None })
+    Body::Notice(Notice { description, code, note: Some(note), quoted, ..Notice::new(Severity::Warning, title) })
 }
 
 fn notice(title: &str, description: String) -> Body {
     let (severity, code) = (Severity::Warning, Some(CODE.into()));
-    Body::Notice(Notice {
-        severity,
-        title: title.into(),
-        description: Some(description),
-        code,
-        note: None,
-        quoted: None,
-        details: None,
-    })
+    Body::Notice(Notice { description: Some(description), code, ..Notice::new(severity, title) })
 }
 
 /// Returns the commands, and whether some of them are new since the start of the session.

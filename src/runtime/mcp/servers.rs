@@ -290,15 +290,7 @@ impl SessionServer {
             changes.insert(0, format!("the previous run ended: {why}"));
         }
         let severity = if restarted { Severity::Warning } else { Severity::Info };
-        Some(Body::Notice(Notice {
-            severity,
-            title,
-            description: Some(changes.join("; ")),
-            code: None,
-            note,
-            quoted,
-            details: None,
-        }))
+        Some(Body::Notice(Notice { description: Some(changes.join("; ")), note, quoted, ..Notice::new(severity, title) }))
     }
 }
 

@@ -79,7 +79,7 @@ impl OpenTool {
         if review {
             let (severity, title) = (Severity::Warning, "The review was interrupted".to_owned());
             let (description, code) = (Some(REVIEW_INTERRUPTED.to_owned()), Some(REVIEW.to_owned()));
-            bodies.push(Body::Notice(Notice { severity, title, description, code, note: None, quoted: None, details: None }));
+            bodies.push(Body::Notice(Notice { description, code, ..Notice::new(severity, title) }));
         }
         bodies
     }

@@ -121,7 +121,7 @@ impl SessionSummary {
 }
 
 impl LastTurn {
-    fn from_turn(turn: &TurnRecord) -> LastTurn {
+    pub(crate) fn from_turn(turn: &TurnRecord) -> LastTurn {
         LastTurn {
             turn_id: turn.id.clone(),
             status: turn.status,

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{oneshot, watch};
 
-use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer};
+use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer, ToolLabel};
 use crate::error::{Error, Result};
-use crate::event::{Actor, PermissionOutcome};
-use crate::id::PermissionId;
+use crate::event::{Actor, PermissionDecision, PermissionOutcome};
+use crate::id::{PermissionId, ToolCallId};
 use crate::toolkit::OfferedReview;
 
 /// An answer to a permission request: the outcome, its author and an optional reason.
@@ -29,6 +29,24 @@ impl PermissionAnswer {
     /// Creates an answer that chooses no option of the request.
     pub(crate) fn without_choice(outcome: PermissionOutcome, by: Actor, reason: Option<&str>) -> PermissionAnswer {
         PermissionAnswer { outcome, option_id: None, by, reason: reason.map(String::from), review: ReviewAnswer::default() }
+    }
+
+    /// Returns the decision on a call, without a rule.
+    pub(crate) fn decision(
+        &self,
+        permission_id: Option<PermissionId>,
+        tool_call_id: &ToolCallId,
+        tool: &ToolLabel,
+    ) -> PermissionDecision {
+        PermissionDecision {
+            permission_id,
+            tool_call_id: tool_call_id.clone(),
+            tool: Some(tool.clone()),
+            outcome: self.outcome,
+            reason: self.reason.clone(),
+            by: self.by.clone(),
+            rule: None,
+        }
     }
 
     /// Returns whether no client could answer the request.

@@ -9,7 +9,7 @@ use tokio::sync::MutexGuard;
 use super::running_children::{RefusedBudget, RunningChildren};
 use crate::content::{BudgetLimit, BudgetLimits, Resource};
 use crate::error::Result;
-use crate::event::{Body, PermissionDecision};
+use crate::event::Body;
 use crate::id::TurnId;
 use crate::session::clock::now_ms;
 use crate::session::events::log::SessionLog;
@@ -143,20 +143,10 @@ impl BudgetQuestion<'_> {
         if self.owner.level > 0 {
             return asks.ask_above(self.owner.level, question).await;
         }
-        let (tool_call_id, tool) = (question.tool_call_id.clone(), Some(question.tool.clone()));
+        let (tool_call_id, tool) = (question.tool_call_id.clone(), question.tool.clone());
         let (permission_id, answer) = asks.ask(question).await;
         if permission_id.is_some() {
-            let (outcome, reason, by) = (answer.outcome, answer.reason.clone(), answer.by.clone());
-            asks.emit(Body::PermissionResolved(PermissionDecision {
-                permission_id,
-                tool_call_id,
-                tool,
-                outcome,
-                reason,
-                by,
-                rule: None,
-            }))
-            .await;
+            asks.emit(Body::PermissionResolved(answer.decision(permission_id, &tool_call_id, &tool))).await;
         }
         answer
     }

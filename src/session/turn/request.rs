@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::select_all;
-use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Policy, Rule};
 use crate::content::{PermissionOption, ReviewOffer, ToolContent, ToolLabel, ToolStatus};
-use crate::event::{Actor, Body, PermissionDecision, PermissionOutcome, PermissionRequest, ToolChange, ToolUpdate};
+use crate::event::{Actor, Body, PermissionDecision, PermissionOutcome, PermissionRequest, ToolUpdate};
 use crate::id::{PermissionId, ToolCallId, TurnId};
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
@@ -66,7 +65,7 @@ impl Turn {
         match &own {
             None => {
                 for ancestor in &*self.ancestors {
-                    self.emit_above(ancestor, None, self.label_above(&tool), answer.clone(), None).await;
+                    emit_above(ancestor, answer.decision(None, &ancestor.tool_call_id, &self.label_above(&tool))).await;
                 }
             }
             Some(own) if !self.ancestors.is_empty() => {
@@ -86,7 +85,7 @@ impl Turn {
         // Without a client that can answer, no session contains the request.
         for ((index, ancestor), id) in self.ancestors.iter().enumerate().skip(level - 1).zip(ids) {
             let label = if index + 1 == level { tool.clone() } else { self.label_above(&tool) };
-            self.resolve_in(ancestor, id, label, answer.clone(), None).await;
+            resolve_in(ancestor, answer.decision(Some(id), &ancestor.tool_call_id, &label)).await;
         }
         answer
     }
@@ -209,65 +208,15 @@ impl Turn {
         ToolLabel { title: format!("{agent}: {}", tool.title), ..tool.clone() }
     }
 
-    /// Records the end of a permission request in the parent sessions, if the request in `body`
-    /// appears there. An "always" answer also becomes a rule of these sessions.
-    pub(in crate::session) async fn resolve_above(&self, body: &Body) {
-        let Body::PermissionResolved(PermissionDecision {
-            permission_id: Some(own),
-            tool: Some(tool),
-            outcome,
-            reason,
-            by,
-            rule,
-            ..
-        }) = body
-        else {
-            return;
-        };
+    /// Records the end of a permission request in the parent sessions in which the request appears.
+    /// An "always" answer also becomes a rule of these sessions.
+    pub(in crate::session) async fn resolve_above(&self, decision: &PermissionDecision) {
+        let (Some(own), Some(tool)) = (&decision.permission_id, &decision.tool) else { return };
         let asked = self.asked_above.lock().remove(own);
         for (ancestor, id) in self.ancestors.iter().zip(asked.into_iter().flatten()) {
-            let answer = PermissionAnswer::without_choice(*outcome, by.clone(), reason.as_deref());
-            self.resolve_in(ancestor, id, self.label_above(tool), answer, rule.clone()).await;
+            let tool = Some(self.label_above(tool));
+            resolve_in(ancestor, PermissionDecision { permission_id: Some(id), tool, ..decision.clone() }).await;
         }
-    }
-
-    /// Records the end of a permission request in a parent session.
-    async fn resolve_in(
-        &self,
-        ancestor: &Ancestor,
-        id: PermissionId,
-        label: ToolLabel,
-        answer: PermissionAnswer,
-        rule: Option<Value>,
-    ) {
-        self.emit_above(ancestor, Some(id), label, answer, rule).await;
-        // Clients show a call with an open request as pending.
-        let tool_call_id = ancestor.tool_call_id.clone();
-        if ancestor.log.state(|state| state.open_tools.iter().any(|open| open.has_id(&tool_call_id))) {
-            let status = Some(ToolStatus::InProgress);
-            let update = Body::ToolUpdated(ToolUpdate { tool_call_id, status, content: None, change: ToolChange::default() });
-            ancestor.log.emit(ancestor.running_turn(), update).await;
-        }
-    }
-
-    async fn emit_above(
-        &self,
-        ancestor: &Ancestor,
-        permission_id: Option<PermissionId>,
-        label: ToolLabel,
-        answer: PermissionAnswer,
-        rule: Option<Value>,
-    ) {
-        let body = Body::PermissionResolved(PermissionDecision {
-            permission_id,
-            tool_call_id: ancestor.tool_call_id.clone(),
-            tool: Some(label),
-            outcome: answer.outcome,
-            reason: answer.reason,
-            by: answer.by,
-            rule,
-        });
-        ancestor.log.emit(ancestor.running_turn(), body).await;
     }
 
     /// Returns the mode and the remembered rules that apply to the calls of the turn. A subagent is
@@ -318,4 +267,20 @@ async fn first_answer(open: &mut [OpenRequest]) -> PermissionAnswer {
     let (answer, ..) = select_all(open.iter_mut().map(|request| &mut request.answered)).await;
     // Cannot fail: the brokers of the requests hold the senders.
     answer.unwrap_or_else(|_| PermissionAnswer::without_choice(PermissionOutcome::Cancelled, Actor::Cancel, None))
+}
+
+/// Records the end of a permission request in a parent session.
+async fn resolve_in(ancestor: &Ancestor, decision: PermissionDecision) {
+    emit_above(ancestor, decision).await;
+    // Clients show a call with an open request as pending.
+    let call = &ancestor.tool_call_id;
+    if ancestor.log.state(|state| state.open_tools.iter().any(|open| open.has_id(call))) {
+        let update = Body::ToolUpdated(ToolUpdate::status(call.clone(), ToolStatus::InProgress));
+        ancestor.log.emit(ancestor.running_turn(), update).await;
+    }
+}
+
+async fn emit_above(ancestor: &Ancestor, decision: PermissionDecision) {
+    let decision = PermissionDecision { tool_call_id: ancestor.tool_call_id.clone(), ..decision };
+    ancestor.log.emit(ancestor.running_turn(), Body::PermissionResolved(decision)).await;
 }

@@ -1,0 +1,150 @@
+//! One noun per fact: structs that repeat the fields of another struct are listed, and the list only
+//! shrinks.
+
+use std::collections::BTreeSet;
+
+use super::source::{Source, assert_none, sources};
+
+/// Two structs share a noun if so many fields have equal names.
+const EQUAL_MIN: usize = 4;
+
+/// Pairs of structs of which the smaller one has two thirds of its fields in common with the other.
+/// A pair with types of another protocol or another store is a translation at an edge.
+const PAIRS: &[(&str, &str)] = &[
+    ("AcpState", "AgentReport"),
+    ("AcpTurn", "CodexTurn"),
+    ("Activity", "SessionSummary"),
+    ("AgentCheck", "AgentInfo"),
+    ("AgentCheck", "AgentView"),
+    ("AgentCheck", "KnownAgent"),
+    ("AgentDefinition", "SubagentProfile"),
+    ("AgentInfo", "AgentView"),
+    ("AgentReport", "ClaudeState"),
+    ("Ancestor", "Turn"),
+    ("Budget", "BudgetLimits"),
+    ("Call", "CallUpdate"),
+    ("Call", "PendingToolCall"),
+    ("Call", "ToolChange"),
+    ("CallPiece", "PartialCall"),
+    ("CallRecord", "HookTool"),
+    ("CallUpdate", "PendingToolCall"),
+    ("CallUpdate", "ToolChange"),
+    ("ChatQuestion", "PermissionQuestion"),
+    ("ChildEnd", "TurnRecord"),
+    ("Choice", "Event"),
+    ("Client", "ClientDescription"),
+    ("CommandCheck", "RanCheck"),
+    ("ConfigureParams", "SessionView"),
+    ("DelegateInput", "SessionInfo"),
+    ("EventArrays", "EventRow"),
+    ("ForkParams", "ReopenParams"),
+    ("ForkParams", "SessionView"),
+    ("ForkServer", "Supervisors"),
+    ("Harm", "SolutionChanges"),
+    ("LastTurn", "TurnRecord"),
+    ("ListedModel", "ModelProperties"),
+    ("ListedWorktree", "WorkspaceInfo"),
+    ("LiveSetup", "OpenInput"),
+    ("MessageParams", "QueuedMessage"),
+    ("ModelProperties", "ModelSettings"),
+    ("ModelProperties", "ModelView"),
+    ("ModelRequestRecord", "Request"),
+    ("NewComparison", "StartComparisonParams"),
+    ("NewSessionMeta", "SessionChange"),
+    ("NewSessionMeta", "SessionInfo"),
+    ("NewSessionMeta", "SessionView"),
+    ("NodeRow", "RemoteNode"),
+    ("OpenInput", "ServerStart"),
+    ("OpenStep", "StepEnd"),
+    ("Overrides", "SessionSettings"),
+    ("ParentView", "SessionParent"),
+    ("Part", "Part"),
+    ("PendingToolCall", "Question"),
+    ("PendingToolCall", "ToolCallView"),
+    ("PendingToolCall", "ToolEnd"),
+    ("PendingToolCall", "ToolStart"),
+    ("PermissionRequest", "TurnQuestion"),
+    ("PreparedCall", "ToolChange"),
+    ("Price", "PriceAbove"),
+    ("Price", "PriceView"),
+    ("PriceAbove", "PriceView"),
+    ("Probe", "ProbeFile"),
+    ("Question", "ToolChange"),
+    ("SessionChange", "SessionSettings"),
+    ("SessionChange", "TerminalSession"),
+    ("SessionInfo", "SessionView"),
+    ("SessionInfo", "Terminal"),
+    ("SessionInfo", "TerminalSession"),
+    ("SessionInfo", "UsageUpdate"),
+    ("SessionSettings", "SessionView"),
+    ("Snapshot", "SolutionChanges"),
+    ("Terminal", "TerminalSession"),
+    ("ToolChange", "ToolStart"),
+    ("TurnRecord", "TurnView"),
+];
+
+/// The name of a struct, and the names of its fields.
+type Fields = (String, BTreeSet<String>);
+
+/// Returns the structs of a file.
+fn structs(source: &Source) -> Vec<Fields> {
+    let mut found: Vec<Fields> = Vec::new();
+    let mut is_open = false;
+    for (_, line) in source.lines() {
+        let item = line.trim_start_matches("pub").trim_start_matches(|c| c != ' ').trim_start();
+        let declared = line.strip_prefix("struct ").or_else(|| item.strip_prefix("struct ").filter(|_| line.starts_with("pub")));
+        match declared {
+            Some(rest) if line.ends_with('{') => {
+                let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+                found.push((name.into(), BTreeSet::new()));
+                is_open = true;
+            }
+            _ if line.starts_with('}') => is_open = false,
+            _ if is_open => {
+                // A field is indented by one level.
+                let field = line.strip_prefix("    ").filter(|rest| !rest.starts_with([' ', '#', '/']));
+                let field = field.and_then(|field| field.split_once(": ")).map(|(name, _)| name);
+                let name = field.and_then(|name| name.rsplit(' ').next()).filter(|name| !name.is_empty());
+                found.last_mut().unwrap().1.extend(name.map(String::from));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Returns the pairs of structs that share a noun, sorted.
+fn pairs(structs: &[Fields]) -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    for (index, (name, fields)) in structs.iter().enumerate() {
+        for (other, more) in &structs[index + 1..] {
+            let equal = fields.intersection(more).count();
+            if equal >= EQUAL_MIN && equal * 3 >= fields.len().min(more.len()) * 2 {
+                let (first, second) = if name < other { (name, other) } else { (other, name) };
+                found.insert((first.clone(), second.clone()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_fact_has_one_struct() {
+    let structs: Vec<Fields> = sources("src").iter().flat_map(structs).collect();
+    let found = pairs(&structs);
+    let listed: BTreeSet<(String, String)> = PAIRS.iter().map(|(one, other)| (one.to_string(), other.to_string())).collect();
+    let new = found.difference(&listed).map(|(one, other)| format!("{one} and {other} have the same fields"));
+    let gone = listed.difference(&found).map(|(one, other)| format!("{one} and {other} are no longer a pair: remove them"));
+    assert_none("one noun per fact", new.chain(gone).collect());
+}
+
+#[test]
+fn pairs_of_structs_are_found() {
+    let text = "pub(crate) struct A<'a> {\n    /// A: doc\n    pub one: u8,\n    pub(super) two: u8,\n    three: &'a str,\n    four: Vec<u8>,\n}\n\
+                struct B {\n    one: u8,\n    two: u8,\n    three: u8,\n    four: u8,\n    five: u8,\n    six: u8,\n}\n\
+                struct C {\n    one: u8,\n    two: u8,\n    three: u8,\n    x: u8,\n}\nstruct D(u8);\n\
+                fn f() {\n    let one: u8 = 1;\n}\nstruct E {\n    one: u8,\n    two: u8,\n    three: u8,\n    four: u8,\n    a: u8,\n    b: u8,\n    c: u8,\n}\n";
+    let found = pairs(&structs(&Source::new("src/a.rs", text)));
+    let names: Vec<(&str, &str)> = found.iter().map(|(one, other)| (one.as_str(), other.as_str())).collect();
+    assert_eq!(names, [("A", "B"), ("A", "E"), ("B", "E")]);
+}
