@@ -27,7 +27,7 @@ pub(crate) mod task;
 mod verify;
 mod write;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use globset::Glob;
@@ -46,6 +46,8 @@ pub struct Tools {
     /// Tools that models can call by name, but do not receive in the list of tools.
     unlisted: Vec<Arc<dyn AnyTool>>,
     specs: Arc<[ToolSpec]>,
+    /// The size of `specs`, once it is needed.
+    spec_bytes: OnceLock<usize>,
     /// Parsed source files, which tables that are made from this one share.
     maps: Arc<MapCache>,
 }
@@ -84,7 +86,7 @@ impl Tools {
 
     pub(crate) fn new(tools: Vec<Arc<dyn AnyTool>>) -> Tools {
         let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
-        Tools { tools, unlisted: Vec::new(), specs, maps: Arc::default() }
+        Tools { tools, unlisted: Vec::new(), specs, spec_bytes: OnceLock::new(), maps: Arc::default() }
     }
 
     /// Returns this table with further tools at its end, and with `unlisted` as its unlisted tools.
@@ -122,7 +124,7 @@ impl Tools {
         if !specs.iter().any(|spec| spec.name == bash_output::BashOutput::NAME) {
             specs.iter_mut().filter(|spec| spec.name == bash::Bash::NAME).for_each(bash::without_background);
         }
-        Tools { specs: specs.into(), ..self.clone() }
+        Tools { specs: specs.into(), spec_bytes: OnceLock::new(), ..self.clone() }
     }
 
     /// Returns whether models receive a tool with this name.
@@ -155,6 +157,11 @@ impl Tools {
     /// Returns the specifications of the offered tools, as sent to models.
     pub fn specs(&self) -> Arc<[ToolSpec]> {
         self.specs.clone()
+    }
+
+    /// Returns the size of the specifications of the offered tools in a request, in bytes.
+    pub(crate) fn spec_bytes(&self) -> usize {
+        *self.spec_bytes.get_or_init(|| self.specs.iter().map(ToolSpec::bytes).sum())
     }
 
     /// Returns all listed tools.

@@ -71,7 +71,7 @@ impl<'a> ContextWindow<'a> {
         system: Arc<str>,
         model: &dyn Model,
     ) -> ContextWindow<'a> {
-        let overhead = system.len() + tools_bytes(model, &environment.tools.table().specs());
+        let overhead = system.len() + tools_bytes(model, environment);
         ContextWindow { turn, environment, system, failed: false, overhead }
     }
 
@@ -146,7 +146,11 @@ impl<'a> ContextWindow<'a> {
         RequestHooks { host: self.turn, environment: self.environment, model: steps.model().id() }
     }
 
-    pub(in crate::agent) fn settings(&self) -> &'a ContextSettings {
+    pub(in crate::agent) fn environment(&self) -> &'a SessionEnvironment {
+        self.environment
+    }
+
+    fn settings(&self) -> &'a ContextSettings {
         &self.environment.loaded.settings.context
     }
 

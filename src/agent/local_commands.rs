@@ -26,7 +26,7 @@ pub(in crate::agent) async fn run(
             }
             None => return Ok(StopReason::Cancelled),
         },
-        LocalCommand::Context => report(&turn.log, window.settings(), steps.model(), &window.request()).to_string(),
+        LocalCommand::Context => report(&turn.log, window.environment(), steps.model(), &window.request()).to_string(),
     };
     let message = IncomingMessage { role: Role::Assistant, ..IncomingMessage::user(MessageId::new(), vec![Part::text(text)]) };
     turn.emit(message.completed()).await;

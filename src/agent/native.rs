@@ -58,7 +58,7 @@ impl Agent for NativeAgent {
             let (_, model, _) = self.open_model(log, &environment).await?;
             let system = self.prompt.preview(log, &environment, model.id())?;
             let request = request(log, &environment, &system);
-            Ok(report(log, &environment.loaded.settings.context, &*model, &request))
+            Ok(report(log, &environment, &*model, &request))
         })
     }
 

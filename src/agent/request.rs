@@ -1,8 +1,7 @@
 //! The next model request of a session, and a report of its tokens by source.
 
-use crate::config::ContextSettings;
 use crate::context::{size, system_prompt};
-use crate::model::{Model, Request, ToolSpec};
+use crate::model::{Model, Request};
 use crate::options::OptionValue;
 use crate::runtime::environment::session_environment::SessionEnvironment;
 use crate::session::SessionLog;
@@ -26,19 +25,18 @@ pub(in crate::agent) fn request(log: &SessionLog, environment: &SessionEnvironme
 
 /// Returns the size of the tools in a request, in bytes. It is 0 for a model that cannot call
 /// tools, because its requests contain no tools.
-pub(in crate::agent) fn tools_bytes(model: &dyn Model, tools: &[ToolSpec]) -> usize {
-    let tools = tools.iter().filter(|_| model.supports_tools());
-    tools.map(|tool| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len()).sum()
+pub(in crate::agent) fn tools_bytes(model: &dyn Model, environment: &SessionEnvironment) -> usize {
+    if model.supports_tools() { environment.tools.table().spec_bytes() } else { 0 }
 }
 
 /// Reports the tokens of `request` to `model` by source.
 pub(in crate::agent) fn report(
     log: &SessionLog,
-    settings: &ContextSettings,
+    environment: &SessionEnvironment,
     model: &dyn Model,
     request: &Request,
 ) -> ContextReport {
-    let (system, tools) = (request.system.len(), tools_bytes(model, &request.tools));
+    let (system, tools) = (request.system.len(), tools_bytes(model, environment));
     let instructions = system_prompt::instructions_bytes(&request.system);
     let [files, tool_results, messages] = size::by_source(&request.messages);
     let bytes = [system - instructions, tools, instructions, files, tool_results, messages];
@@ -52,6 +50,6 @@ pub(in crate::agent) fn report(
     let context_window = model.context_window();
     let free = context_window.saturating_sub(tokens);
     let sources = ContextSources { system, tools, instructions, files, tool_results, messages, free };
-    let compact_at = settings.compact_at_tokens(context_window);
+    let compact_at = environment.loaded.settings.context.compact_at_tokens(context_window);
     ContextReport { model: model.id().into(), context_window, tokens, measured, compact_at, sources }
 }

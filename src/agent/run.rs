@@ -53,6 +53,8 @@ struct TurnRun<'a> {
     steps: Steps<'a>,
     guard: RepetitionGuard,
     verification: Verification<'a>,
+    /// The model made a call in the turn.
+    has_calls: bool,
 }
 
 impl<'a> TurnRun<'a> {
@@ -78,7 +80,7 @@ impl<'a> TurnRun<'a> {
         }
         bundle::add(turn, environment).await?;
         let (guard, verification) = (RepetitionGuard::default(), Verification::new(turn, environment));
-        TurnRun { turn, environment, budget, window, steps, guard, verification }.run().await
+        TurnRun { turn, environment, budget, window, steps, guard, verification, has_calls: false }.run().await
     }
 
     /// Sends requests to the model and runs the tool calls of its answers, until the model or a
@@ -92,6 +94,7 @@ impl<'a> TurnRun<'a> {
             let answer = self.window.ask(&mut self.steps).await?;
             let mut round = Round::announce(self.turn, self.environment, answer).await;
             self.steps.end(round.outcome, round.repeated.map(|_| REPEATED.into())).await;
+            self.has_calls |= round.has_calls();
             let calls = round.run_calls(self.turn, self.environment, &mut self.verification).await?;
             if self.turn.cancel.is_cancelled() {
                 return Ok(StopReason::Cancelled);
@@ -130,7 +133,8 @@ impl<'a> TurnRun<'a> {
         let continues = self.steer().await? || self.verification.failure().await?.is_some();
         if continues {
             self.guard = RepetitionGuard::default();
-        } else if self.environment.loaded.settings.verify.claims {
+        } else if self.has_calls && self.environment.loaded.settings.verify.claims {
+            // Without a call, the turn changed no file, and no claim is judged.
             claims::report(self.turn, &round.text).await?;
         }
         Ok(!continues)

@@ -40,3 +40,10 @@ pub struct ToolSpec {
     /// A JSON Schema (draft 2020-12) of an object.
     pub input_schema: Value,
 }
+
+impl ToolSpec {
+    /// Returns about the size of the description in a request, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.name.len() + self.description.len() + self.input_schema.to_string().len()
+    }
+}
