@@ -1,7 +1,7 @@
 //! Completes messages before they are recorded: adds the environment context to the first message
 //! of a conversation, the text of a slash command, and resources of MCP servers.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use base64::Engine;
@@ -12,7 +12,6 @@ use crate::agent::native_agent::NativeAgent;
 use crate::config::most_similar;
 use crate::content::{PDF, Part, Role, listed};
 use crate::context::commands::{self, SlashCommand};
-use crate::context::prompt_files::PromptDirs;
 use crate::context::{environment as facts, notes};
 use crate::documents::DocumentKind;
 use crate::error::{Error, Kind, Result};
@@ -174,18 +173,6 @@ async fn commands_of_files(services: &Arc<Services>, cwd: &Path, check: bool) ->
     }
     let (services, cwd) = (services.clone(), cwd.to_path_buf());
     blocking(move || services.commands.read(&services.prompt_dirs(&cwd))).await
-}
-
-impl Services {
-    /// Returns the directories in which the files of slash commands and skills are searched.
-    pub(crate) fn prompt_dirs<'a>(&'a self, cwd: &'a Path) -> PromptDirs<'a> {
-        PromptDirs { cwd, places: &self.places }
-    }
-
-    /// Returns the directories of the user's skills, which tools may read.
-    pub(crate) fn skill_dirs(&self, cwd: &Path) -> Vec<PathBuf> {
-        self.prompt_dirs(cwd).user_skills()
-    }
 }
 
 async fn blocking<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Result<T> {

@@ -4,22 +4,19 @@
 //! change.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use crate::config::{owner_name, worktree_origin};
-use crate::context::instructions::{FoundInstructions, InstructionSearch, SkippedImport};
+use crate::config::owner_name;
+use crate::context::instructions::{FoundInstructions, SkippedImport};
 use crate::context::{skills, system_prompt};
 use crate::error::Result;
 use crate::event::{Body, Severity};
-use crate::permission::git_acts::GitActs;
 use crate::runtime::calls::hooks::RequestHooks;
 use crate::runtime::environment::session_environment::SessionEnvironment;
-use crate::runtime::services::Services;
 use crate::session::{SessionLog, Turn};
-use crate::task;
 use crate::workspace::one_line;
 
 /// The system prompt of one session.
@@ -144,39 +141,4 @@ fn assemble(inputs: &Inputs, environment: &SessionEnvironment) -> Result<(Arc<st
     };
     let skills = skills::find(&environment.services.prompt_dirs(&environment.workspace.cwd));
     Ok((system_prompt::whole(&base, inputs.has_key, &environment.workspace, &found.taken, &skills).into(), found))
-}
-
-impl SessionEnvironment {
-    /// Returns what git may do without a message that asks for it: what the user's own instruction
-    /// files, and those of a trusted project, ask for, and in a workspace that nuncio made all that
-    /// stays in it.
-    pub(crate) async fn asked_git_acts(&self) -> GitActs {
-        let mut given = if self.services.overrides.allow_commit { GitActs::COMMIT } else { GitActs::NONE };
-        if worktree_origin(&self.services.places.worktrees(), &self.workspace.cwd).is_some() {
-            given = given | GitActs::LOCAL;
-        }
-        let mut asked = GitActs::NONE;
-        let (services, cwd, settings) = (self.services.clone(), self.workspace.cwd.clone(), &self.loaded.settings.instructions);
-        let patterns = if self.loaded.trusted { settings.patterns.clone() } else { Vec::new() };
-        if settings.auto_inject {
-            let find = move || services.instruction_search(&cwd, &patterns).find().taken;
-            for instruction in task::blocking("reading instruction files", find).await.unwrap_or_default() {
-                asked.heed_instructions(&instruction.text);
-            }
-        }
-        given | asked
-    }
-}
-
-impl Services {
-    /// Returns where the instruction files of a session in `cwd` are searched.
-    pub(crate) fn instruction_search<'a>(&'a self, cwd: &'a Path, patterns: &'a [String]) -> InstructionSearch<'a> {
-        InstructionSearch {
-            cwd,
-            patterns,
-            config: Some(&self.places.config),
-            home: self.places.home.as_deref(),
-            trust: Some(&self.places),
-        }
-    }
 }

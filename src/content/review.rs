@@ -124,9 +124,11 @@ impl ReviewDetails {
 /// The end of the review of a file.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ReviewResult {
+    #[serde(default)]
     pub path: PathBuf,
     pub decision: FileDecision,
     /// The file was changed during the review, so the decision did not change it.
+    #[serde(default)]
     pub conflict: bool,
 }
 
@@ -142,6 +144,9 @@ pub(crate) enum FileDecision {
     Partial,
     /// The review ended without a decision.
     None,
+    /// A decision of a newer version.
+    #[serde(other)]
+    Unknown,
 }
 
 impl FileDecision {
@@ -153,6 +158,7 @@ impl FileDecision {
             FileDecision::Edited => "edited",
             FileDecision::Partial => "partial",
             FileDecision::None => "none",
+            FileDecision::Unknown => "unknown",
         }
     }
 }

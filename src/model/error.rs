@@ -37,6 +37,7 @@ pub enum Cause {
     /// The answer is invalid, and a repetition probably is too.
     InvalidAnswer,
     /// Any other failure: of the connection, the server or the settings.
+    #[serde(other)]
     Other,
 }
 

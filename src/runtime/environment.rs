@@ -1,5 +1,6 @@
 //! The environment of a session: directories, settings, tools, models and programs.
 
+mod asked_git_acts;
 pub(super) mod check_confinement;
 pub(super) mod model_choices;
 pub(super) mod price;

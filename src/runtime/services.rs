@@ -11,6 +11,7 @@ pub(super) mod mcp_calls;
 pub(super) mod mcp_wait;
 pub(super) mod model_lists;
 pub(super) mod models;
+mod prompt_dirs;
 pub(super) mod recorded_results;
 pub(super) mod stored_keys;
 

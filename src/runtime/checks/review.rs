@@ -167,7 +167,9 @@ impl Review<'_> {
                 }
                 (None, FileDecision::Rejected) => writeln!(summary, "{name}: rejected; the file has its former content again"),
                 (None, FileDecision::Edited) => writeln!(summary, "{name}: replaced by the user's own text"),
-                (None, FileDecision::Partial | FileDecision::None) => writeln!(summary, "{name}: partly rejected or edited"),
+                (None, FileDecision::Partial | FileDecision::None | FileDecision::Unknown) => {
+                    writeln!(summary, "{name}: partly rejected or edited")
+                }
             };
         }
         summary

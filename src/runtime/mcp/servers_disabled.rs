@@ -22,12 +22,12 @@ pub(crate) struct SessionMcp {
 
 impl SessionMcp {
     /// Replaces the servers that the client gave.
-    pub(in crate::runtime) fn set_client_servers(&self, servers: BTreeMap<String, McpServer>) {
+    pub(crate) fn set_client_servers(&self, servers: BTreeMap<String, McpServer>) {
         *self.given.lock() = servers;
     }
 
     /// Does nothing: no server runs.
-    pub(in crate::runtime) fn close(&self) {}
+    pub(crate) fn close(&self) {}
 
     /// Returns a notice about each server that was not reported before.
     pub(crate) async fn update(&self, environment: &Arc<SessionEnvironment>, _: &CancellationToken) -> Vec<Body> {

@@ -33,7 +33,7 @@ const PERMISSIONS_RESOLVED_KEPT: usize = 16;
 #[derive(Clone, Debug, Default)]
 pub struct SessionState {
     pub cwd: PathBuf,
-    /// The settings, apart from the directory and the budget.
+    /// The settings, apart from `cwd` and `budget`.
     pub settings: SessionChange,
     /// The mode, which may be a mode of a hosted agent.
     pub mode: OptionValue<Mode>,
@@ -210,6 +210,7 @@ impl SessionState {
     fn change(&mut self, change: &SessionChange) {
         self.settings.apply(change.clone());
         self.cwd = self.settings.cwd.take().unwrap_or_else(|| std::mem::take(&mut self.cwd));
+        self.settings.budget = None;
     }
 
     /// Returns the further directories of the session.
