@@ -144,7 +144,7 @@ pub(crate) enum FileDecision {
     Partial,
     /// The review ended without a decision.
     None,
-    /// A decision of a newer version.
+    /// A decision that only a newer version of nuncio knows.
     #[serde(other)]
     Unknown,
 }

@@ -50,7 +50,7 @@ pub struct ReplacedMessage {
     pub parts: Vec<Part>,
 }
 
-/// A message that waits while a turn runs; `message.completed` follows when it is delivered.
+/// A message that waits while a turn runs.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

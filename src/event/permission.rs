@@ -44,8 +44,7 @@ pub enum CancelCause {
     Unanswered,
 }
 
-/// A tool call needs permission. The first answer counts. A request with the name `budget`
-/// belongs to no tool call: it asks for permission to exceed a budget that is used up.
+/// A question whether a tool call may run.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -70,8 +69,7 @@ pub struct PermissionRequest {
     pub review: Option<ReviewOffer>,
 }
 
-/// The decision on a tool call: the answer to a permission request, or the result of a rule or
-/// the mode.
+/// The decision on a tool call, and its author.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -6,7 +6,7 @@ use serde_with::skip_serializing_none;
 
 use crate::content::{Cost, StepOutcome, Usage};
 
-/// A model request starts.
+/// A model request that starts.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -22,8 +22,7 @@ pub struct StepStart {
     pub request: Option<String>,
 }
 
-/// The model request ended. The messages and tool calls of its answer precede this event; the
-/// tool calls run after it.
+/// The end of a model request.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -32,7 +32,7 @@ impl ToolChange {
     }
 }
 
-/// The model requested a tool call; it is pending.
+/// A tool call, as it is announced.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -96,7 +96,7 @@ impl ToolUpdate {
     }
 }
 
-/// The tool call ended.
+/// The end of a tool call.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

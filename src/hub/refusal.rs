@@ -1,10 +1,10 @@
-//! The refusal of a request by an agent that works, as the source of an error.
+//! A response with which a hosted agent refuses a request: the source of the error.
 
 use std::fmt;
 
 use crate::error::Error;
 
-/// The cause, as far as a response tells it.
+/// How the response refuses the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AgentRefusal {
     /// The code of an error object of JSON-RPC; `None` if it has none.

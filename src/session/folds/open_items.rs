@@ -34,13 +34,30 @@ pub struct OpenMessage {
 /// A tool call without a result.
 #[derive(Clone, Debug)]
 pub struct OpenTool {
-    /// The call as it is now.
+    /// The call as it is now, without what only requests need: its text and the provider's data.
     pub call: ToolStart,
     /// When the call started to run, in milliseconds since the Unix epoch.
     pub running_ms: Option<u64>,
 }
 
 impl OpenTool {
+    pub(super) fn new(call: &ToolStart) -> OpenTool {
+        let ToolStart { tool_call_id, name, title, kind, category, input, locations, automatic, .. } = call;
+        let call = ToolStart {
+            tool_call_id: tool_call_id.clone(),
+            name: name.clone(),
+            title: title.clone(),
+            kind: *kind,
+            category: *category,
+            input: input.clone(),
+            input_text: None,
+            locations: locations.clone(),
+            provider_state: None,
+            automatic: *automatic,
+        };
+        OpenTool { call, running_ms: None }
+    }
+
     /// Returns whether this is the call `id`.
     pub(crate) fn has_id(&self, id: &ToolCallId) -> bool {
         self.call.tool_call_id == *id

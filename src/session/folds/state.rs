@@ -148,7 +148,7 @@ impl SessionState {
             Body::StepCompleted { .. } => self.open_step = None,
             Body::MessageDelta { message_id, role, text, .. } => self.delta(message_id, *role, text),
             Body::MessageCompleted { message_id, .. } => self.open_messages.retain(|open| open.id != *message_id),
-            Body::ToolStarted(call) => self.open_tools.push(OpenTool { call: call.clone(), running_ms: None }),
+            Body::ToolStarted(call) => self.open_tools.push(OpenTool::new(call)),
             Body::ToolUpdated(ToolUpdate { tool_call_id: id, status, change, .. }) => {
                 if let Some(open) = self.open_tools.iter_mut().find(|open| open.has_id(id)) {
                     open.update(*status, change, event.at_ms);
