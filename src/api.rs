@@ -21,29 +21,40 @@ pub(crate) use dispatch::agent_status::{AGENT_STATUS, StatusSnapshot};
 pub(crate) use dispatch::app::App;
 pub(crate) use dispatch::call_context::{CallContext, TurnStart};
 pub(crate) use dispatch::client::{Client, ClientRole};
-pub(crate) use dispatch::convert::to_rest;
 pub(crate) use dispatch::event_stream::{EVENT, SUBSCRIPTIONS_MAX, SubscriptionParams, SubscriptionResult, UNFOLLOW};
 pub(crate) use dispatch::event_stream::{EventStream, FollowParams, StreamItem};
 pub(crate) use dispatch::method::{FollowChange, Method, MethodKind, MethodRow, Reply, Scope};
+pub(crate) use dispatch::params::{check_types, deserialize, object};
 pub(crate) use dispatch::route::Route;
-pub(crate) use models::{ModelList, ModelView, PriceView};
+pub(crate) use dispatch::schemas::standalone;
+pub(crate) use initialize::InitializeResult;
+pub(crate) use models::{ListModels, ListModelsParams, ModelList, ModelView, PriceView};
 pub(crate) use openapi::{Envelope, ErrorBody, openapi};
 pub(crate) use remote::forwarded::{
     ANSWERED, CALL, CANCEL, CallNumber, ForwardedCall, ForwardedReply, RELEASE, Release, SHOWN, STARTED, ShownEvents,
 };
 pub(crate) use remote::placement::{TAKE, take};
 pub(crate) use remote::recover::turn_end;
-pub(crate) use sessions::session::{CloseSession, DeleteSession, NewSession, ResumeSession};
-pub(crate) use sessions::session_list::ListSessions;
+pub(crate) use sessions::command_list::{CommandView, ListCommands};
+pub(crate) use sessions::file_search::{SearchFiles, SearchFilesParams};
+pub(crate) use sessions::fork::{ForkParams, ForkSession};
+pub(crate) use sessions::session::{CloseSession, DeleteSession, NewSession, NewSessionParams, OpenSessionParams, ResumeSession};
+pub(crate) use sessions::session_list::{ListSessions, ListSessionsParams, ListedSession};
+pub(crate) use sessions::title::{SetTitle, SetTitleParams};
 pub(crate) use status::agent_processes::{AGENTS, ProcessQuery, StopAgents, StopAgentsParams, StoppedAgents};
+pub(crate) use status::{AgentView, GetStatus, ListAgents, ListAgentsParams, ListTools, ListToolsParams, NoParams};
 pub use table::METHODS;
 pub(crate) use table::method;
+pub(crate) use turns::message::{MessageParams, SendMessage};
 pub(crate) use turns::permission::{
     AnswerPermission, AnswerPermissionParams, ListPermissions, ListPermissionsParams, PermissionView,
 };
-pub(crate) use turns::prompt::{CancelTurn, Prompt};
+pub(crate) use turns::prompt::{CancelTurn, Prompt, PromptParams, PromptResult};
+pub(crate) use turns::queue::{RemoveFromQueue, RemoveQueuedParams};
 pub(crate) use turns::result::{CheckOutcome, CheckView, GetResult, GetResultParams, SessionResult};
-pub(crate) use views::options::{SetConfigOption, SetMode, config_options};
+pub(crate) use turns::turn::ListTurns;
+pub(crate) use views::options::{SetConfigOption, SetMode, SetModeParams, SetOptionParams, config_options};
+pub(crate) use views::view::{GetSession, PageParams, SessionParams, SessionStatus};
 pub(crate) use workspaces::apply::{ApplyWorkspace, ApplyWorkspaceParams, WorkspaceApplication};
 pub(crate) use workspaces::{
     CreateWorkspace, CreateWorkspaceParams, DeleteWorkspace, DeleteWorkspaceParams, ListWorkspaces, ListWorkspacesParams,

@@ -219,7 +219,7 @@ fn start_chat(
     chat::check_terminal(&options, &environment)?;
     on_worker(async move {
         let app = app::build(bootstrap)?;
-        let elsewhere = options.url.is_some() || options.session.continues();
+        let elsewhere = options.session.url.is_some() || options.session.continues();
         let hosted = elsewhere || !app.services.overrides.agents.is_empty();
         let Some(guide) = (if hosted { None } else { first_start::guide(&app).await }) else {
             return chat::run(app, options, colours).await;

@@ -39,12 +39,14 @@
 // Parts of the modules serve only the command line, the HTTP server or documents.
 #![cfg_attr(not(all(feature = "cli", feature = "documents")), allow(dead_code, unused_imports))]
 
+mod acp;
 mod agent;
 mod api;
 mod app;
 mod claims;
 #[cfg(feature = "cli")]
 mod cli;
+mod client;
 mod cluster;
 mod config;
 #[deny(missing_docs)]
@@ -68,7 +70,6 @@ mod json;
 #[deny(missing_docs)]
 mod library;
 mod limits;
-mod local;
 mod local_socket;
 mod lsp;
 #[cfg(feature = "mcp")]
@@ -83,12 +84,10 @@ mod peer;
 mod permission;
 mod process;
 mod protocol;
-mod remote;
 mod rpc;
 mod runtime;
 mod session;
 mod similar_names;
-mod stdio;
 mod store;
 mod task;
 mod terminal_text;

@@ -4,23 +4,21 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
 use super::workspaces::{self, worktrees};
 use crate::api::dispatch::call_context::CallContext;
-use crate::api::dispatch::convert::session_id;
 use crate::api::dispatch::directories::directory;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
-use crate::api::sessions::session::{COMPARISON, create_session};
+use crate::api::sessions::session::{COMPARISON, NewSessionParams, create_session};
 use crate::api::turns::message::send_prompt;
 use crate::config::NATIVE;
 use crate::content::{Part, plain_text};
 use crate::error::{Error, Result};
 use crate::id::{MessageId, SessionId, TurnId};
 use crate::options::Mode;
-use crate::protocol::acp;
 use crate::session::SessionSetup;
 use crate::worktrees::{CreatedWorktree, PathList, WorktreeName};
 
@@ -123,7 +121,7 @@ impl Method for StartComparison {
         }
         for entry in started.iter_mut().filter(|_| !parts.is_empty()) {
             let cx = CallContext { message_id: MessageId::new(), ..cx.clone() };
-            match send_prompt(cx, entry.session_id.clone(), parts.clone()).await {
+            match send_prompt(cx, &entry.session_id, parts.clone()).await {
                 Ok(turn) => entry.turn_id = turn,
                 Err(error) => entry.warnings.push(format!("the prompt was not sent: {error}")),
             }
@@ -174,16 +172,12 @@ impl NewComparison {
         if let Value::Object(metadata) = metadata {
             worktrees(cx).await?.change_metadata(&row, &metadata).await?;
         }
-        let mut ours = json!({ "agent": agent });
-        if let Some(mode) = self.mode {
-            ours["mode"] = json!(mode);
-        }
-        let meta = Map::from_iter([("nuncio".to_owned(), ours)]);
-        let request = acp::NewSessionRequest::new(row.path.clone()).meta(meta);
-        let session = create_session(cx.clone(), request, Some(COMPARISON)).await?.result?;
+        let (cwd, agent_name) = (Some(row.path.clone()), Some(agent.clone()));
+        let params = NewSessionParams { cwd, agent: agent_name, mode: self.mode, ..NewSessionParams::default() };
+        let session = create_session(cx.clone(), params, Some(COMPARISON)).await?.result?;
         Ok(ComparedAgent {
             agent,
-            session_id: session_id(&session.session_id),
+            session_id: session.session_id,
             turn_id: None,
             workspace_id: row.id,
             workspace: row.name,

@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::Error as _;
-use serde::{Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
 
+use super::status::NoParams;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
+use crate::api::dispatch::flatten::MetaFields;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
 use crate::error::{Error, Kind, Result};
@@ -76,39 +78,33 @@ fn auth_methods(terminal: bool) -> Value {
     methods.into_iter().chain(terminal.then_some(login)).collect()
 }
 
+/// What a client announces. REST clients announce nothing.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(extend("additionalProperties" = false))]
+pub(crate) struct ClientIntroduction {
+    #[schemars(skip)]
+    client_capabilities: acp::ClientCapabilities,
+    /// False if a program answers permission requests.
+    #[schemars(skip)]
+    interactive: Value,
+}
+
 pub(crate) struct Initialize;
 
 impl Method for Initialize {
-    type Params = acp::InitializeRequest;
+    type Params = ClientIntroduction;
     type Result = InitializeResult;
     const NAME: &'static str = "initialize";
     const ROUTES: &'static [Route] = &[Route::get("/v1/info")];
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Exchanges the capabilities of client and server (ACP initialization); may be repeated.";
 
-    fn rest_schema(params: &mut Schema, _: &mut Schema) {
-        *params = json_schema!({ "type": "object", "additionalProperties": false });
-    }
-
-    /// Accepts a version that is written with a fraction: serializers of languages with only
-    /// floating-point numbers write 1 as `1.0`.
-    fn complete(params: &mut Map<String, Value>) {
-        let Some(version) = params.get_mut("protocolVersion") else { return };
-        if let Some(number) = version.as_f64().filter(|number| version.is_f64() && number.fract() == 0.0 && *number >= 0.0) {
-            *version = (number as u64).into();
-        }
-    }
-
-    /// Replaces all params: REST clients use the only protocol version and announce no
-    /// capabilities.
-    fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
-        *params = Map::from_iter([("protocolVersion".to_string(), 1.into())]);
-    }
+    const META: MetaFields = MetaFields { params: &["interactive"], ..MetaFields::NONE };
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let terminal = params.client_capabilities.auth.terminal;
-        let ours = params.meta.as_ref().and_then(|meta| meta.get("nuncio"));
-        cx.client.set_interactive(ours.and_then(|ours| ours["interactive"].as_bool()).unwrap_or(true));
+        cx.client.set_interactive(params.interactive.as_bool().unwrap_or(true));
         cx.client.introduce(params.client_capabilities);
         let override_mode =
             acp::SessionSystemPromptModeCapabilities::new().override_(acp::SessionSystemPromptOverrideCapabilities::new());
@@ -140,19 +136,26 @@ impl Method for Initialize {
     }
 }
 
+/// The authentication method to check.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct AuthenticateParams {
+    method_id: String,
+}
+
 pub(crate) struct Authenticate;
 
 impl Method for Authenticate {
-    type Params = acp::AuthenticateRequest;
-    type Result = acp::AuthenticateResponse;
+    type Params = AuthenticateParams;
+    type Result = ();
     const NAME: &'static str = "authenticate";
     const ROLE: ClientRole = ClientRole::Observer;
     const EXAMPLE: &'static str = r#"{"methodId": "environment"}"#;
     const DOC: &'static str = "Checks that a model is usable with the current settings and environment.";
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
-        if !AUTH_METHODS.contains(&&*params.method_id.0) {
-            return Err(Error::invalid_params(format!("methodId: unknown method {}", params.method_id.0))
+        if !AUTH_METHODS.contains(&&*params.method_id) {
+            return Err(Error::invalid_params(format!("methodId: unknown method {}", params.method_id))
                 .details(json!({ "known": AUTH_METHODS })));
         }
         let services = &cx.app.services;
@@ -169,21 +172,21 @@ impl Method for Authenticate {
             }
         })?;
         cx.client.log_out(false);
-        Ok(Reply::new(acp::AuthenticateResponse::new()))
+        Ok(Reply::new(()))
     }
 }
 
 pub(crate) struct Logout;
 
 impl Method for Logout {
-    type Params = acp::LogoutRequest;
-    type Result = acp::LogoutResponse;
+    type Params = NoParams;
+    type Result = ();
     const NAME: &'static str = "logout";
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Refuses new sessions and prompts on this connection until it authenticates again.";
 
-    async fn call(cx: CallContext, _params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<()>> {
         cx.client.log_out(true);
-        Ok(Reply::new(acp::LogoutResponse::new()))
+        Ok(Reply::new(()))
     }
 }

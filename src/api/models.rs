@@ -15,7 +15,7 @@ use crate::runtime::{ModelSource, OfferedModel, Refresh, RefreshedList};
 
 /// Prices in US dollars per million tokens. `cacheRead` and `cacheWrite` default to `input`.
 #[skip_serializing_none]
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ModelPrice")]
 pub(crate) struct PriceView {
@@ -46,7 +46,7 @@ impl PriceView {
 
 /// A model. `id` is `PROVIDER/NAME`. A missing property is unknown.
 #[skip_serializing_none]
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Model")]
 pub(crate) struct ModelView {
@@ -73,7 +73,7 @@ pub(crate) struct ModelView {
 
 /// The state of a provider's list.
 #[skip_serializing_none]
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ModelProvider")]
 pub(crate) struct ProviderView {
@@ -88,7 +88,7 @@ pub(crate) struct ProviderView {
 
 /// The usable models. `default` is the model of a session that has none selected; missing when no
 /// model is usable.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ModelList {
     pub models: Vec<ModelView>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,7 +130,7 @@ fn model_view(model: OfferedModel, default: Option<&str>) -> ModelView {
 }
 
 /// Params of `_nuncio/model/list`.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListModelsParams {
     /// Request the lists of all providers before the answer, which requires the controller role.

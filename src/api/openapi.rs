@@ -124,10 +124,9 @@ fn errors(envelope: &Schema) -> Value {
 }
 
 fn operation(row: &MethodRow, route: Route, generator: &mut SchemaGenerator) -> Value {
-    let (mut params, mut result) = ((row.params)(generator), (row.result)(generator));
-    (row.rest_schema)(&mut params, &mut result);
+    let (params, result) = ((row.params)(generator), (row.result)(generator));
     let example: Map<String, Value> = serde_json::from_str(row.example).unwrap_or_default();
-    let mut fields = OperationFields::new(params, row, example);
+    let mut fields = OperationFields(params, example);
     let mut parameters: Vec<Value> = fields.captured(route.path);
     let is_stream = row.kind == MethodKind::Stream;
     let mut operation = Map::new();
@@ -231,15 +230,6 @@ fn tag(path: &str) -> &str {
 struct OperationFields(Schema, Map<String, Value>);
 
 impl OperationFields {
-    fn new(mut schema: Schema, row: &MethodRow, example: Map<String, Value>) -> OperationFields {
-        let mut filled = Map::new();
-        (row.complete)(&mut filled);
-        for name in filled.keys() {
-            optional(&mut schema, name);
-        }
-        OperationFields(schema, example)
-    }
-
     /// Removes a field. Returns its schema, and whether it is required.
     fn without(&mut self, name: &str) -> (Value, bool) {
         let schema = self.0.get_mut("properties").and_then(Value::as_object_mut).and_then(|all| all.shift_remove(name));

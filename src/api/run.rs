@@ -12,11 +12,11 @@ use super::dispatch::call_order::CallPlace;
 use super::dispatch::method::{MethodKind, MethodRow, Reply, Scope};
 use super::remote::forward::{Call, Outcome, connect, release};
 use super::remote::{placement, recover};
+use crate::content::StopReason;
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
 use crate::local_socket::{PeerConnection, PeerFailure};
-use crate::protocol::acp;
 use crate::session::{is_closed_before_call, is_not_owner};
 
 impl MethodRow {
@@ -63,7 +63,7 @@ async fn route(row: &MethodRow, mut cx: CallContext, place: &CallPlace, id: Sess
         let unreachable = match attempt(row, &cx, place, &id, &params).await {
             Ok(Attempt::Done(reply)) => return Ok(*reply),
             Ok(Attempt::NotOwner { .. }) if row.kind == MethodKind::Turn && cx.cancel.is_cancelled() => {
-                return Ok(Reply::new(json!({ "stopReason": acp::StopReason::Cancelled })));
+                return Ok(Reply::new(json!({ "stopReason": StopReason::Cancelled })));
             }
             // The turn that the cancel applies to died with its owner. A repeated cancel could
             // apply to a later prompt.

@@ -1,5 +1,6 @@
 //! `auth/status`.
 
+use super::status::NoParams;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply};
@@ -10,14 +11,14 @@ use crate::runtime::LoginState;
 pub(crate) struct AuthStatus;
 
 impl Method for AuthStatus {
-    type Params = acp::AuthStatusRequest;
+    type Params = NoParams;
     type Result = acp::AuthStatusResponse;
     const NAME: &'static str = "auth/status";
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str =
         "Returns whether the default model can be used without a further login, and where its credentials are.";
 
-    async fn call(cx: CallContext, _params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<Self::Result>> {
         if cx.client.authorized().is_err() {
             return Ok(Reply::new(acp::AuthStatusResponse::new(acp::AuthState::Unauthenticated)));
         }

@@ -31,22 +31,22 @@ use crate::toolkit::AnyTool;
 use crate::tools::task::{SkippedAgent, TaskAgent, TaskAgents};
 
 /// No params.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoParams {}
 
 /// Selects the session whose tools are listed.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ListToolsParams {
     /// Without it, the built-in tools are listed, as in a new session.
-    session_id: Option<SessionId>,
+    pub session_id: Option<SessionId>,
 }
 
 /// Tools that models can call.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct ToolList {
-    tools: Vec<OfferedTool>,
+    pub tools: Vec<OfferedTool>,
 }
 
 pub(crate) struct ListTools;
@@ -80,33 +80,33 @@ impl Method for ListTools {
 
 /// An agent. `kind` is `native` for nuncio's own agent.
 #[skip_serializing_none]
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Agent")]
 pub(crate) struct AgentView {
-    name: String,
-    kind: String,
+    pub name: String,
+    pub kind: String,
     /// The program of a hosted agent and its arguments, with credentials in URLs masked.
     command: Option<Vec<String>>,
     /// The version that a hosted agent reported last, when it ran or was checked. No program is
     /// started for this list.
     version: Option<String>,
     /// Why sessions cannot use the agent.
-    problem: Option<String>,
+    pub problem: Option<String>,
     /// The running processes of a hosted agent, in all nuncio processes that use the store.
     processes: Option<Vec<HostedProcess>>,
 }
 
 /// Selects the directory whose agent definitions are listed.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListAgentsParams {
     /// Directory of a session; the server's directory when it is missing.
-    cwd: Option<PathBuf>,
+    pub cwd: Option<PathBuf>,
 }
 
 /// An agent that the tool `task` can start, from an agent definition.
 #[skip_serializing_none]
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct SubagentView {
     name: String,
     description: String,
@@ -131,16 +131,16 @@ impl SubagentView {
 }
 
 /// Agents that can work in a session, and the agents that `task` can start.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentList {
-    agents: Vec<AgentView>,
+    pub agents: Vec<AgentView>,
     subagents: Vec<SubagentView>,
     /// Agent definitions that are not used.
     skipped: Vec<SkippedAgentView>,
 }
 
 /// An agent definition that is not used, because it has a restriction that cannot be applied.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "SkippedSubagent")]
 pub(crate) struct SkippedAgentView {
     name: String,
@@ -190,7 +190,7 @@ impl Method for ListAgents {
 
 /// Numbers of sessions in this process: open ones, ones with a running turn, and ones with an open
 /// permission request.
-#[derive(Debug, Default, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Counts")]
 struct SessionCounts {
     open: usize,
@@ -201,7 +201,7 @@ struct SessionCounts {
 /// The sessions of one directory. `open`, `busy` and `waiting` describe the sessions that are open
 /// in this process: busy if a turn runs in one of them, waiting if a permission request of one of
 /// them is open.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct DirectoryStatus {
     cwd: PathBuf,
     /// The most urgent status of the directory's sessions in all processes, and of its terminal
@@ -214,7 +214,7 @@ struct DirectoryStatus {
 
 /// Status of the process.
 #[skip_serializing_none]
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StatusView {
     version: String,
@@ -240,7 +240,7 @@ pub(crate) struct StatusView {
     /// All modes. `currentModeId` is the mode of sessions that are created without one.
     modes: acp::SessionModeState,
     /// The directory of sessions that are created without one, if the caller has access to it.
-    cwd: Option<PathBuf>,
+    pub cwd: Option<PathBuf>,
 }
 
 pub(crate) struct GetStatus;

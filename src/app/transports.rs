@@ -33,9 +33,9 @@ async fn acp_until(
     let stop = CancellationToken::new();
     let signalled = crate::task::spawn(on_signal(stop.clone()));
     ready();
-    let (input, output) = crate::stdio::standard();
+    let (input, output) = crate::acp::standard();
     let input = FirstByte { input, not_json: Some(not_json) };
-    let served = crate::stdio::serve(app, input, output, stop, others).await;
+    let served = crate::acp::serve(app, input, output, stop, others).await;
     signalled.abort();
     served
 }

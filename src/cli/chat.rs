@@ -3,7 +3,6 @@
 
 mod actions;
 mod attachments;
-mod client;
 mod commands;
 mod completion;
 mod composer;
@@ -35,7 +34,6 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use self::client::ChatClient;
 use self::drafts::Draft;
 use self::forms::{ChatForm, SessionForms};
 use self::input::ChatInput;
@@ -47,7 +45,7 @@ use self::state::Chat;
 use self::updates::{ChatTasks, ChatUpdate};
 use self::view::{ChatView, Overlay};
 use super::flags::run_options::ChatOptions;
-use super::run::open;
+use super::sessions::opening;
 use super::terminal::notify::Notifier;
 pub(crate) use super::terminal::notify::NotifyMode;
 use super::terminal::output::{Colours, print_stderr};
@@ -58,9 +56,8 @@ use crate::app::on_signal;
 use crate::config::Environment;
 use crate::context::environment::branch_name;
 use crate::error::{Error, Result};
+use crate::event::Delivery;
 use crate::id::SessionId;
-use crate::local::LocalClient;
-use crate::remote::RemoteServer;
 use crate::task;
 
 /// Minimum time between two frames without a key.
@@ -70,7 +67,7 @@ const TURNS_SHOWN: usize = 5;
 
 /// Runs the chat, and sends the prompt of the options first. Returns the exit code.
 pub(crate) async fn run(app: Arc<App>, options: ChatOptions, colours: Colours) -> Result<u8> {
-    let server = options.url.as_ref().map(|url| format!("--url {url} ")).unwrap_or_default();
+    let server = options.session.url.as_ref().map(|url| format!("--url {url} ")).unwrap_or_default();
     let id = converse(&app, options, colours).await;
     app.shut_down().await;
     print_stderr(format!("To continue this session: nuncio chat {server}--resume {}\n", id?));
@@ -95,7 +92,8 @@ pub(crate) fn check_terminal(options: &ChatOptions, environment: &Environment) -
 
 /// Runs the chat. Returns the session that was shown last.
 pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colours) -> Result<SessionId> {
-    let (client, id) = connect(app, &options).await?;
+    let client = opening::client(app, &options.session)?;
+    let (id, _) = opening::open(&client, &options.session).await?;
     let colour = colours.stdout && !options.plain;
     let rendering =
         RenderOptions { colour, markdown: colour.then(columns), watched: true, conversation: true, ..RenderOptions::default() };
@@ -104,7 +102,7 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
     let mut view = ChatView::new(renderer, colour, notifier, app.places.data.join("chat-history.ndjson"));
     view.plain = options.plain;
     let session = ChatSession::follow(client.clone(), id.clone(), 0).await?;
-    let (draft, _) = Draft::open(client.draft_directory(&id));
+    let (draft, _) = Draft::open(session::draft_directory(&client, &id));
     let (tasks, updates) = ChatTasks::new(client);
     let chat = Chat {
         session,
@@ -125,21 +123,6 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
     chat.run(options.session.continues(), Some(prompt).filter(|prompt| !prompt.trim().is_empty())).await
 }
 
-/// Opens the session of the options, in this process or on the server at `--url`.
-async fn connect(app: &Arc<App>, options: &ChatOptions) -> Result<(ChatClient, SessionId)> {
-    let local = LocalClient::new(app.clone(), "terminal");
-    let services = &app.services;
-    let Some(url) = &options.url else {
-        let (id, _) = open(app, &local, &options.session).await?;
-        return Ok((ChatClient::new(local, None), id));
-    };
-    let token = services.environment.get("NUNCIO_TOKEN");
-    let token = token.ok_or_else(|| Error::invalid_params("--url: no token").hint("set NUNCIO_TOKEN: nuncio token new NAME"))?;
-    let client = ChatClient::new(local, Some(RemoteServer::new(&services.models.clients, url, token)?));
-    let id = client.open_remote(&options.session, &services.overrides).await?;
-    Ok((client, id))
-}
-
 impl Chat {
     /// Handles keys and events until the user quits or a signal arrives. Returns the session that
     /// was shown last.
@@ -150,7 +133,7 @@ impl Chat {
         let id = self.session.id.clone();
         self.show_session(&id, continues).await?;
         if let Some(prompt) = prompt {
-            self.send(&prompt, "queue").await?;
+            self.send(&prompt, Delivery::Queue).await?;
         }
         let result = loop {
             let frame = self.due.map(|due| due.saturating_duration_since(Instant::now()));
@@ -211,7 +194,7 @@ impl Chat {
     /// Shows a session: its last turns if it is continued, its state and its draft.
     async fn show_session(&mut self, id: &SessionId, continues: bool) -> Result<()> {
         let client = self.session.client.clone();
-        let (after, hidden) = if continues { client.before_last_turns(id, TURNS_SHOWN).await? } else { (0, 0) };
+        let (after, hidden) = if continues { session::before_last_turns(&client, id, TURNS_SHOWN).await? } else { (0, 0) };
         self.session = ChatSession::follow(client.clone(), id.clone(), after).await?;
         self.view.leave_session(TerminalRenderer::new(self.rendering, &client.app().cwd));
         self.view.info.session_id = id.as_str().into();
@@ -224,7 +207,7 @@ impl Chat {
         self.attach_forms();
         self.tasks.read_info(id);
         self.tasks.read_commands(id);
-        let (draft, text) = Draft::open(client.draft_directory(id));
+        let (draft, text) = Draft::open(session::draft_directory(&client, id));
         self.draft = draft;
         if self.view.composer.is_empty() {
             self.view.composer.set(&text);
@@ -239,7 +222,7 @@ impl Chat {
         match update {
             ChatUpdate::Info(info) if info.session_id == self.session.id.as_str() => {
                 let client = &self.session.client;
-                view.branch = if client.is_local() { branch_name(&info.cwd, &client.app().places) } else { None };
+                view.branch = if client.server().is_none() { branch_name(&info.cwd, &client.app().places) } else { None };
                 view.cost = info.cost.or(view.cost);
                 view.context.0 = view.context.0.max(info.context_tokens);
                 view.info = *info;

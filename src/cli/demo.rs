@@ -15,14 +15,13 @@ use super::prompt_runner::runner_output::RunnerOutput;
 use super::terminal::ask::Approver;
 use super::terminal::output::{Colours, print};
 use super::terminal::renderer::{RenderOptions, TerminalRenderer};
-use crate::api::{App, NewSession};
+use crate::api::{App, NewSessionParams};
 use crate::app::{self, CommonArgs, on_signal};
+use crate::client::SessionClient;
 use crate::config::Environment;
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
-use crate::local::LocalClient;
 use crate::patch::{self, Side};
-use crate::protocol::acp;
 use crate::task;
 
 const MEAN: &str = include_str!("demo/mean.sh");
@@ -75,8 +74,8 @@ pub(crate) fn is_in_chat(yes: bool, environment: &Environment) -> bool {
 
 /// Runs the prompt. Returns the session, and exit code 4 if a tool call was denied.
 async fn run_prompt(app: Arc<App>, yes: bool, colours: Colours) -> Result<(SessionId, u8)> {
-    let client = LocalClient::new(app.clone(), "terminal");
-    let session = client.open::<NewSession>(acp::NewSessionRequest::new(app.cwd.clone())).await?;
+    let client = SessionClient::new(app.clone(), "terminal");
+    let session = client.begin(NewSessionParams::default()).await?;
     let id = session.0.clone();
     let approver = if yes { Approver::Yes } else { Approver::for_terminal() };
     let options = RenderOptions { colour: colours.stderr, ..RenderOptions::default() };

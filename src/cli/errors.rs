@@ -3,9 +3,9 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::terminal::output::print_stderr;
+use crate::content::StopReason;
 use crate::error::{Error, Kind};
 use crate::model::FailureInfo;
-use crate::protocol::acp;
 use crate::terminal_text::{output, output_line};
 
 /// Returns the exit code of a command that failed: 1 failure, 2 usage or settings error, 3 the
@@ -25,10 +25,10 @@ pub(crate) const CHECKS_FAILED: u8 = 1;
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Returns the exit code of a command whose turn stopped for this reason.
-pub(crate) fn stop_code(reason: acp::StopReason) -> u8 {
+pub(crate) fn stop_code(reason: StopReason) -> u8 {
     match reason {
-        acp::StopReason::EndTurn => 0,
-        acp::StopReason::Cancelled => INTERRUPTED,
+        StopReason::EndTurn => 0,
+        StopReason::Cancelled => INTERRUPTED,
         _ => 1,
     }
 }

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use rmcp::service::serve_server_with_ct;
 use tokio_util::sync::CancellationToken;
 
+use crate::acp::standard;
 use crate::app::{self, Bootstrap, on_signal};
 use crate::config::SESSION_VARIABLE;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::mcp_server::ToolServer;
 use crate::runtime::McpAccess;
-use crate::stdio::standard;
 use end_of_input::EndOfInput;
 
 /// Serves until the input ends or a signal arrives, then cancels the running turns. Returns the

@@ -1,5 +1,6 @@
 //! Runs prompts in a session and shows its events, for `run` and `demo`.
 
+mod elsewhere;
 mod questions;
 pub(super) mod runner_output;
 mod waiting;
@@ -8,11 +9,13 @@ use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
 
+use futures_util::future::Either;
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use self::elsewhere::EndedTurn;
 use self::questions::TerminalQuestions;
 use self::runner_output::RunnerOutput;
 use super::errors::{CHECKS_FAILED, DENIED, exit_code, report, stop_code};
@@ -23,21 +26,20 @@ use super::terminal::output::{print_event, print_question, print_rendered, print
 use super::terminal::remarks::hosted_agent;
 use super::terminal::renderer::RenderedText;
 use super::terminal::status_line::StatusLine;
-use crate::api::Prompt;
-use crate::content::BudgetLimits;
+use crate::api::{GetSession, Prompt, PromptParams, SessionParams, turn_end};
+use crate::client::{SessionClient, SessionEvents};
+use crate::content::{BudgetLimits, Part, StopReason};
 use crate::error::Result;
 use crate::event::{Actor, Body, Event, PermissionDecision};
 use crate::id::{Seq, SessionId};
-use crate::local::{LocalClient, LocalEvents};
-use crate::protocol::acp;
 use crate::runtime::StartingServers;
 use crate::transcript::{Transcript, TranscriptBlock, TurnEndReason};
 
 /// Runs prompts in a session and shows its events.
 pub(crate) struct PromptRunner {
-    client: LocalClient,
+    client: SessionClient,
     session: SessionId,
-    events: LocalEvents,
+    events: SessionEvents,
     output: RunnerOutput,
     transcript: Transcript,
     questions: TerminalQuestions,
@@ -64,7 +66,9 @@ pub(crate) struct PromptRunner {
     /// Limits of the turn of each prompt.
     budget: BudgetLimits,
     /// Content that is added to the next prompt.
-    attached: Vec<acp::ContentBlock>,
+    attached: Vec<Part>,
+    /// The newest turn that has ended, and the result of its prompt.
+    ended: watch::Sender<Option<EndedTurn>>,
 }
 
 impl PromptRunner {
@@ -74,14 +78,14 @@ impl PromptRunner {
     }
 
     /// Sets content that is added to the next prompt, after its text.
-    pub(crate) fn with_attached(self, attached: Vec<acp::ContentBlock>) -> PromptRunner {
+    pub(crate) fn with_attached(self, attached: Vec<Part>) -> PromptRunner {
         PromptRunner { attached, ..self }
     }
 
     /// Creates a runner that shows the session's events after sequence number `after`. A signal
     /// cancels `interrupted`, which cancels the turn.
     pub(crate) async fn new(
-        client: LocalClient,
+        client: SessionClient,
         (session, after): (SessionId, Seq),
         output: RunnerOutput,
         approver: Approver,
@@ -109,6 +113,7 @@ impl PromptRunner {
             unprompted: None,
             budget: BudgetLimits::default(),
             attached: Vec::new(),
+            ended: watch::Sender::default(),
         })
     }
 
@@ -158,23 +163,21 @@ impl PromptRunner {
     }
 
     /// Runs one prompt to the end of its turn.
-    async fn prompt(&mut self, prompt: String, input: &mut InputQueue) -> Result<acp::StopReason> {
+    async fn prompt(&mut self, prompt: String, input: &mut InputQueue) -> Result<StopReason> {
         let (client, cancel) = (self.client.clone(), self.interrupted.child_token());
-        let mut content = vec![acp::ContentBlock::Text(acp::TextContent::new(prompt))];
-        content.append(&mut self.attached);
-        let params = acp::PromptRequest::new(acp::SessionId::new(self.session.as_str()), content).meta(self.meta());
-        let turn = client.call_until::<Prompt>(params, cancel.clone());
+        let mut parts = vec![Part::text(prompt)];
+        parts.append(&mut self.attached);
+        let budget = (self.budget != BudgetLimits::default()).then(|| json!(self.budget));
+        let params = PromptParams { budget, ..PromptParams::new(&self.session, parts) };
+        let turn = match client.server() {
+            None => Either::Left(client.call_until::<Prompt>(params, cancel.clone())),
+            Some(_) => Either::Right(elsewhere::prompt(&client, params, cancel.clone(), self.ended.subscribe())),
+        };
         let end = self.show_until(turn, input, &cancel).await?;
         // The turn has ended, so an open question is void.
         self.questions.withdraw();
         self.show_deferred().await?;
         Ok(end?.stop_reason)
-    }
-
-    /// Returns `_meta` of a prompt: the budget, if there is one.
-    fn meta(&self) -> Option<acp::Meta> {
-        let given = self.budget != BudgetLimits::default();
-        given.then(|| acp::Meta::from_iter([("nuncio".to_owned(), json!({ "budget": self.budget }))]))
     }
 
     /// Shows events until `work` completes, and the events that are committed then. An interrupt in
@@ -254,6 +257,9 @@ impl PromptRunner {
         if let Body::VerifyCompleted { round: 1.., passed, .. } = &event.body {
             self.checks_failed = !passed;
         }
+        if let (Some(turn), Some(end)) = (&event.turn_id, turn_end(&event)) {
+            self.ended.send_replace(Some((turn.clone(), end)));
+        }
         self.deferred.push_back(event);
         self.show_deferred().await
     }
@@ -272,7 +278,7 @@ impl PromptRunner {
             print_event(event)?;
         }
         for block in self.transcript.apply(event) {
-            self.show_status(&block);
+            self.show_status(&block).await;
             if !self.output.json {
                 if matches!(block, TranscriptBlock::Denied(_)) {
                     let session = self.client.app().sessions_now().and_then(|sessions| sessions.opened(&self.session));
@@ -301,11 +307,11 @@ impl PromptRunner {
 
     /// Shows in the status line what the turn waits for. Records the end of a turn that no prompt
     /// of this command started.
-    fn show_status(&mut self, block: &TranscriptBlock<'_>) {
+    async fn show_status(&mut self, block: &TranscriptBlock<'_>) {
         self.activity.apply(block);
         match block {
-            TranscriptBlock::TurnStart => self.show_header(None),
-            TranscriptBlock::Request { model } => self.show_header(Some(model)),
+            TranscriptBlock::TurnStart => self.show_header(None).await,
+            TranscriptBlock::Request { model } => self.show_header(Some(model)).await,
             TranscriptBlock::Retry { at_ms } => self.status.count_down(*at_ms, "next attempt in".into(), "Ctrl+C to cancel"),
             TranscriptBlock::TurnEnd { reason, .. } if self.unprompted.is_some() => match reason {
                 TurnEndReason::Failed { message, hint } => {
@@ -313,8 +319,7 @@ impl PromptRunner {
                     print_stderr(super::errors::text(message, *hint));
                 }
                 TurnEndReason::Stopped(stop) => {
-                    let code = stop_code(crate::protocol::content::stop_reason(*stop));
-                    self.unprompted = self.unprompted.max(Some(code));
+                    self.unprompted = self.unprompted.max(Some(stop_code(*stop)));
                 }
                 TurnEndReason::Unanswered => self.unprompted = Some(DENIED),
                 TurnEndReason::Cancelled | TurnEndReason::Interrupted => {}
@@ -325,11 +330,21 @@ impl PromptRunner {
     }
 
     /// Prints a line about the session once, when its model or its hosted agent is known.
-    fn show_header(&mut self, model: Option<&str>) {
-        let session = self.client.app().sessions_now().and_then(|sessions| sessions.opened(&self.session));
-        let Some(session) = session.filter(|_| self.header_due) else { return };
-        let (agent, mode) = session.log.state(|state| (state.settings.agent.clone(), state.mode.clone()));
-        let agent = agent.map(|agent| hosted_agent(&agent, session.agent().own_rules(&session.log).is_some()));
+    async fn show_header(&mut self, model: Option<&str>) {
+        if !self.header_due {
+            return;
+        }
+        let (agent, mode) = match self.client.app().sessions_now().and_then(|sessions| sessions.opened(&self.session)) {
+            Some(session) => {
+                let (agent, mode) = session.log.state(|state| (state.settings.agent.clone(), state.mode.clone()));
+                (agent.map(|agent| hosted_agent(&agent, session.agent().own_rules(&session.log).is_some())), mode)
+            }
+            None => {
+                let params = SessionParams { session_id: self.session.clone() };
+                let Ok(view) = self.client.call::<GetSession>(params).await else { return };
+                (view.activity.agent().map(|agent| hosted_agent(agent, view.agent_rules.is_some())), view.mode)
+            }
+        };
         let Some(name) = agent.as_deref().or(model) else { return };
         self.header_due = false;
         self.status.erase();

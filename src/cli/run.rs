@@ -18,25 +18,22 @@ use self::input::RunInput;
 use self::message_file::MessageFile;
 use self::result::RunResult;
 use super::errors::DENIED;
-use super::flags::run_options::{OutputFormat, RunOptions, SessionOptions};
+use super::flags::run_options::{OutputFormat, RunOptions};
 use super::prompt_runner::PromptRunner;
 use super::prompt_runner::runner_output::RunnerOutput;
-use super::sessions::command::last_of_user;
-use super::sessions::session_id::resolve;
+use super::sessions::opening;
 use super::terminal::ask::Approver;
 use super::terminal::input_queue::InputQueue;
 use super::terminal::output::{Colours, print_json, print_stderr};
 use super::terminal::renderer::{RenderOptions, TerminalRenderer};
 use super::terminal::status_line::columns;
-use crate::api::{App, DeleteSession, GetResult, GetResultParams, NewSession, ResumeSession, SetConfigOption, SetMode};
+use crate::api::{App, DeleteSession, GetResult, GetResultParams, SessionParams};
 use crate::app::on_signal;
-use crate::config::Overrides;
+use crate::client::SessionClient;
 use crate::error::{Error, Result};
-use crate::id::{Seq, SessionId};
-use crate::local::LocalClient;
-use crate::protocol::acp;
+use crate::id::SessionId;
 use crate::task;
-use crate::terminal_text::{self, output_line};
+use crate::terminal_text;
 
 /// Runs `nuncio run`. Returns the exit code.
 pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) -> Result<u8> {
@@ -81,8 +78,8 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
         // Listen before the session exists, so that no signal leaves it in the store.
         listen();
     }
-    let client = LocalClient::new(app.clone(), "terminal");
-    let session = open(&app, &client, &options.session).await?;
+    let client = opening::client(&app, &options.session)?;
+    let session = opening::open(&client, &options.session).await?;
     if !options.ephemeral {
         listen();
     }
@@ -107,9 +104,8 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
 }
 
 /// Deletes the session of `--ephemeral`. The hint of the error deletes it later.
-async fn delete(client: &LocalClient, session: &SessionId) -> Result<()> {
-    let request = acp::DeleteSessionRequest::new(acp::SessionId::new(session.as_str()));
-    let deleted = client.call::<DeleteSession>(request).await;
+async fn delete(client: &SessionClient, session: &SessionId) -> Result<()> {
+    let deleted = client.call::<DeleteSession>(SessionParams { session_id: session.clone() }).await;
     deleted.map(drop).map_err(|error| {
         let message = format!("the session was not deleted: {}", error.message);
         Error { message, ..error }.hint(format!("nuncio sessions rm {session}"))
@@ -142,7 +138,7 @@ fn output(app: &App, options: &RunOptions, colours: Colours) -> RunnerOutput {
 /// Writes the last message to its file and prints the result, as the options require it. Returns
 /// `code`, or the error of writing.
 async fn report_result(
-    client: &LocalClient,
+    client: &SessionClient,
     session: &SessionId,
     (options, schema): (&RunOptions, Option<&AnswerSchema>),
     message_file: Option<MessageFile>,
@@ -177,7 +173,7 @@ fn is_completed(code: &Result<u8>) -> bool {
 /// exit code. Drops the runner, so that it does not answer questions from a turn that the shutdown
 /// cancels.
 async fn work(
-    client: &LocalClient,
+    client: &SessionClient,
     session: &SessionId,
     mut runner: PromptRunner,
     input: RunInput,
@@ -187,7 +183,7 @@ async fn work(
     if options.session.continues() {
         runner.show_open_requests().await?;
     }
-    if !matches!(input, RunInput::Lines) {
+    if !matches!(input, RunInput::Lines) && client.server().is_none() {
         // This process ends after its own prompts, so it starts no turns of other processes.
         app.sessions().await?.leave();
     }
@@ -216,47 +212,6 @@ async fn prompt(runner: &mut PromptRunner, input: RunInput, options: &RunOptions
     };
     let background = runner.finish_background_work(is_completed(&code) && !options.no_wait).await?;
     code.map(|code| if code == 0 { background } else { code })
-}
-
-/// Opens or creates the session. Also returns the sequence number after which events are shown: 0
-/// for a new session, the head for an existing one.
-pub(super) async fn open(app: &App, client: &LocalClient, options: &SessionOptions) -> Result<(SessionId, Seq)> {
-    let overrides = &app.services.overrides;
-    let known = match (&options.resume, options.last) {
-        (Some(id), _) => acp::SessionId::new(resolve(app.sessions().await?, id).await?.as_str()),
-        (None, true) => {
-            let (id, title) = last_of_user(client).await?;
-            print_stderr(format!("continuing \"{}\" ({id})\n", output_line(&title)));
-            id
-        }
-        (None, false) => {
-            // The model of a hosted agent is known to the agent only.
-            if let Some(model) = overrides.model.as_ref().filter(|_| overrides.agents.is_empty()) {
-                app.services.check_model(model, &app.cwd)?;
-            }
-            let title =
-                options.title.as_ref().map(|title| acp::Meta::from_iter([("nuncio".to_owned(), json!({ "title": title }))]));
-            return client.open::<NewSession>(acp::NewSessionRequest::new(app.cwd.clone()).meta(title)).await;
-        }
-    };
-    // The session keeps its own directory, because the request names none.
-    let opened = client.open::<ResumeSession>(acp::ResumeSessionRequest::new(known.clone(), "")).await?;
-    adopt_flags(client, &known, overrides).await?;
-    Ok(opened)
-}
-
-/// Applies the flags of this command, which take precedence over the session's stored values.
-async fn adopt_flags(client: &LocalClient, id: &acp::SessionId, overrides: &Overrides) -> Result<()> {
-    let model = overrides.model.as_deref().map(|model| ("model", model));
-    let thinking = overrides.thinking.map(|level| ("thinking", level.as_str()));
-    for (option, value) in model.into_iter().chain(thinking) {
-        let value = acp::SessionConfigOptionValue::value_id(value.to_string());
-        client.call::<SetConfigOption>(acp::SetSessionConfigOptionRequest::new(id.clone(), option, value)).await?;
-    }
-    if let Some(mode) = overrides.mode {
-        client.call::<SetMode>(acp::SetSessionModeRequest::new(id.clone(), mode.id())).await?;
-    }
-    Ok(())
 }
 
 /// Refuses names in `--tools` that no tool has. The tools of MCP servers and of hosted agents are

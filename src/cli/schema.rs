@@ -5,6 +5,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value, json};
 
 use super::terminal::output::{print, print_json};
+use crate::acp;
 use crate::api::{METHODS, MethodKind, openapi};
 use crate::config::Settings;
 use crate::error::{Error, Result};
@@ -42,7 +43,7 @@ fn root<T: JsonSchema>() -> Schema {
 
 fn methods() -> Value {
     let rows = METHODS.iter().filter(|row| row.kind != MethodKind::Stream).map(|row| {
-        let (params, result) = row.schemas();
+        let (params, result) = acp::schemas(row);
         let schema = json!({
             "doc": row.doc,
             "notification": row.kind == MethodKind::Notification,

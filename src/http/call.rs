@@ -27,9 +27,8 @@ pub(crate) async fn answer(
 ) -> Result<Response> {
     let key = if row.creates() { idempotency::key(&request, &client)? } else { None };
     let (takes_form, as_bytes) = (route.takes_file, route.gives_file && !params::accepts(&request, "application/json"));
-    let mut params = params::gather(state, request, schema, takes_form).await?;
+    let params = params::gather(row, state, request, schema, takes_form).await?;
     let cx = CallContext::new(state.app.clone(), attach_responder(&client), CancellationToken::new());
-    (row.from_rest)(&cx, &mut params);
     let params = Value::Object(params);
     let server = state.clone();
     let work = async move {
@@ -46,9 +45,7 @@ pub(crate) async fn answer(
     Ok(file.unwrap_or_else(|| response::json(status, &body)))
 }
 
-/// Runs the method and converts its result to the REST format.
 async fn run(row: &'static MethodRow, cx: CallContext, params: Value) -> Result<Value> {
-    let mut value = row.run(cx, params).await?.result?;
-    crate::api::to_rest(&mut value);
+    let value = row.run(cx, params).await?.result?;
     Ok(if value.is_null() { serde_json::json!({}) } else { value })
 }

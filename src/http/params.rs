@@ -17,6 +17,7 @@ use tokio::sync::SemaphorePermit;
 
 use super::state::AppState;
 use super::{files, schema};
+use crate::api::MethodRow;
 use crate::error::{Error, Kind, Result};
 use crate::json;
 use crate::limits;
@@ -45,11 +46,18 @@ fn value(schema: &Schema, name: &str, text: String) -> Value {
 
 /// Collects the params of a request. Unknown fields and repeated query fields are errors. If `form`
 /// is true, the body may be a form with a file.
-pub(crate) async fn gather(state: &AppState, mut request: Request, schema: &Schema, form: bool) -> Result<Map<String, Value>> {
+pub(crate) async fn gather(
+    row: &MethodRow,
+    state: &AppState,
+    mut request: Request,
+    schema: &Schema,
+    form: bool,
+) -> Result<Map<String, Value>> {
     let path = request.extract_parts::<RawPathParams>().await;
     let path = path.map_err(|error| Error::invalid_params(format!("the path: {error}")))?;
     let query = query(request.uri())?;
     let mut params = body(state, request, form).await?;
+    row.flatten_params(&mut params)?;
     let mut seen = Map::new();
     for (name, text) in query {
         let value = value(schema, &name, text);

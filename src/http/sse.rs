@@ -34,7 +34,7 @@ pub(crate) async fn answer(
 ) -> Result<Response> {
     let recheck = TokenRecheck::new(&request);
     let last = request.headers().get("last-event-id").cloned();
-    let mut params = params::gather(&state, request, schema, false).await?;
+    let mut params = params::gather(row, &state, request, schema, false).await?;
     // A client that reconnects sends the same URL again, so `Last-Event-ID` takes precedence over
     // `after`.
     if let Some(last) = last.filter(|last| !last.is_empty()) {

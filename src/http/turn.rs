@@ -38,9 +38,8 @@ pub(crate) async fn answer(
     schema: &Schema,
 ) -> Result<Response> {
     let (form, key, recheck) = (form(&request), idempotency::key(&request, &client)?, sse::TokenRecheck::new(&request));
-    let mut params = params::gather(state, request, schema, false).await?;
+    let params = params::gather(row, state, request, schema, false).await?;
     let cx = CallContext::new(state.app.clone(), client, CancellationToken::new());
-    (row.from_rest)(&cx, &mut params);
     let params = Value::Object(params);
     let started = match key {
         None => start(row, state, &cx, params).await?,
@@ -100,12 +99,12 @@ async fn start(row: &'static MethodRow, state: &AppState, cx: &CallContext, para
     }
 }
 
-/// Waits for the end of the turn and responds with ACP's response to a prompt.
+/// Waits for the end of the turn and responds with the result of its prompt.
 async fn wait(state: &AppState, mut stream: EventStream) -> Result<Response> {
     while let Some(shown) = stream.next(&state.ending).await? {
         let StreamItem::Events(events) = shown else { continue };
         if let Some(end) = events.iter().find_map(|(_, event)| turn_end(event)) {
-            return end.map(|response| response::json(200, &response));
+            return end.map(|result| response::json(200, &json!(result)));
         }
     }
     Err(Error::new(Kind::Cancelled, "the session was closed before the turn ended"))

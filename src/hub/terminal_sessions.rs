@@ -1,6 +1,7 @@
 //! Agents in terminals that users started themselves: the status of Claude Code, from the hooks
 //! that it calls and from the end of its transcript, and the status that other programs report.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,11 +31,11 @@ pub const TERMINAL_KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// An agent in a terminal that a user started.
 #[skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TerminalSession {
     /// `claude-code`, or `program` for one that reports its status itself.
-    pub agent: &'static str,
+    pub agent: Cow<'static, str>,
     /// The id of the session in the agent; for a program without one, its directory.
     pub agent_session: String,
     pub cwd: PathBuf,
@@ -173,7 +174,7 @@ impl TerminalSessions {
         let mut terminals = self.terminals();
         expire(&mut terminals, now);
         let row = |(id, terminal): (&String, &Terminal)| TerminalSession {
-            agent: terminal.agent,
+            agent: terminal.agent.into(),
             agent_session: id.clone(),
             cwd: terminal.cwd.clone(),
             status: terminal.status,

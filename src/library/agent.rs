@@ -11,11 +11,10 @@ use super::question::Decide;
 use super::questions::answer_all;
 use super::session::Session;
 use super::store::TemporaryDirectory;
-use crate::api::{App, NewSession, ResumeSession};
+use crate::api::{App, NewSessionParams, OpenSessionParams};
+use crate::client::SessionClient;
 use crate::error::Result;
-use crate::id::SessionId;
-use crate::local::{LocalClient, LocalMethod};
-use crate::protocol::acp;
+use crate::id::{Seq, SessionId};
 use crate::session::permissions::broker::Responder;
 use crate::task;
 
@@ -29,7 +28,7 @@ pub struct Agent(Arc<AgentState>);
 
 impl Agent {
     pub(super) fn new(app: Arc<App>, decide: Option<Decide>, temporary: Option<TemporaryDirectory>) -> Agent {
-        Agent(Arc::new(AgentState { client: LocalClient::new(app, PRINCIPAL), decide, _temporary: temporary }))
+        Agent(Arc::new(AgentState { client: SessionClient::new(app, PRINCIPAL), decide, _temporary: temporary }))
     }
 
     fn app(&self) -> &Arc<App> {
@@ -38,19 +37,19 @@ impl Agent {
 
     /// Creates a session in the agent's directory.
     pub async fn session(&self) -> Result<Session> {
-        self.open::<NewSession>(acp::NewSessionRequest::new(self.app().cwd.clone())).await
+        self.open(self.0.client.begin(NewSessionParams::default()).await?).await
     }
 
     /// Opens a session of the agent's store, with its conversation.
     pub async fn resume(&self, id: &SessionId) -> Result<Session> {
         let sessions = self.app().sessions().await?;
-        let cwd = sessions.cwd(id).await?;
-        self.open::<ResumeSession>(acp::ResumeSessionRequest::new(acp::SessionId::new(id.as_str()), cwd)).await
+        let cwd = Some(sessions.cwd(id).await?);
+        self.open(self.0.client.resume(OpenSessionParams { cwd, ..OpenSessionParams::new(id.clone()) }).await?).await
     }
 
-    async fn open<M: LocalMethod>(&self, params: M::Params) -> Result<Session> {
+    /// Creates the handle of an open session, which passes on its events after a seq.
+    async fn open(&self, (id, after): (SessionId, Seq)) -> Result<Session> {
         let client = &self.0.client;
-        let (id, after) = client.open::<M>(params).await?;
         let questions = match &self.0.decide {
             None => None,
             Some(decide) => {
@@ -70,7 +69,7 @@ impl Agent {
         output: impl AsyncWrite + Unpin + Send + 'static,
         stop: CancellationToken,
     ) -> Result<()> {
-        crate::stdio::serve(self.app().clone(), input, output, stop, async {}).await
+        crate::acp::serve(self.app().clone(), input, output, stop, async {}).await
     }
 
     /// Starts the HTTP server on an address such as `127.0.0.1:0`. Its clients use the sessions of

@@ -2,11 +2,11 @@
 
 use super::question::Decide;
 use super::store::TemporaryDirectory;
-use crate::local::LocalClient;
+use crate::client::SessionClient;
 
 /// The state that an agent shares with its sessions.
 pub(super) struct AgentState {
-    pub client: LocalClient,
+    pub client: SessionClient,
     pub decide: Option<Decide>,
     /// Removed last.
     pub _temporary: Option<TemporaryDirectory>,

@@ -4,17 +4,17 @@ use tokio::task::JoinSet;
 
 use super::question::{Decide, Decision, Question};
 use crate::api::{AnswerPermission, AnswerPermissionParams, ListPermissions, ListPermissionsParams};
+use crate::client::{SessionClient, SessionEvents};
 use crate::content::PermissionOptionKind;
 use crate::error::Result;
 use crate::event::{Body, PermissionRequest};
 use crate::id::{PermissionId, SessionId};
-use crate::local::{LocalClient, LocalEvents};
 
 /// Why a call is denied whose callback panicked.
 const PANICKED: &str = "the program that decides about permissions failed";
 
 /// Answers the requests in `events` until the session is deleted.
-pub(super) async fn answer_all(client: LocalClient, session: SessionId, mut events: LocalEvents, decide: Decide) {
+pub(super) async fn answer_all(client: SessionClient, session: SessionId, mut events: SessionEvents, decide: Decide) {
     let mut asked = JoinSet::new();
     loop {
         let events = tokio::select! {
@@ -38,7 +38,7 @@ pub(super) async fn answer_all(client: LocalClient, session: SessionId, mut even
 }
 
 /// Answers one request, unless it was answered elsewhere.
-async fn answer(client: LocalClient, session: SessionId, id: PermissionId, decide: Decide) -> Result<()> {
+async fn answer(client: SessionClient, session: SessionId, id: PermissionId, decide: Decide) -> Result<()> {
     let open = client.call::<ListPermissions>(ListPermissionsParams { session_id: Some(session) }).await?;
     let Some(view) = open.permissions.into_iter().find(|view| view.permission_id == id) else { return Ok(()) };
     let decided = tokio_util::task::AbortOnDropHandle::new(crate::task::spawn(async move { decide(Question::new(view)).await }));

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::agent_state::AgentState;
-use crate::api::{DeleteSession, SetMode};
+use crate::api::{DeleteSession, SessionParams, SetMode, SetModeParams};
+use crate::client::SessionEvents;
 use crate::error::Result;
 use crate::event::Event;
 use crate::id::SessionId;
-use crate::local::LocalEvents;
 use crate::options::Mode;
-use crate::protocol::acp;
 
 /// A session: a conversation in a directory. Its events are in the agent's store, so that it can be
 /// continued with [`Agent::resume`](super::Agent::resume). Clones are the same session.
@@ -38,20 +37,20 @@ impl Session {
 
     /// Sets the permission mode, from the next tool call on.
     pub async fn set_mode(&self, mode: Mode) -> Result<()> {
-        let params = acp::SetSessionModeRequest::new(acp::SessionId::new(self.id.as_str()), mode.id());
+        let params = SetModeParams { session_id: self.id.clone(), mode_id: mode.id().into() };
         self.shared.client.call::<SetMode>(params).await.map(drop)
     }
 
     /// Cancels the running turn and deletes the session with its events and files.
     pub async fn delete(self) -> Result<()> {
-        let params = acp::DeleteSessionRequest::new(acp::SessionId::new(self.id.as_str()));
+        let params = SessionParams { session_id: self.id.clone() };
         self.shared.client.call::<DeleteSession>(params).await.map(drop)
     }
 }
 
 /// The events of a session, in the order of its log.
 pub struct Events {
-    events: LocalEvents,
+    events: SessionEvents,
     ready: std::vec::IntoIter<Arc<Event>>,
     _session: Session,
 }

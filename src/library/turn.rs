@@ -8,14 +8,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::session::Session;
-use crate::api::TurnStart;
+use crate::api::{PromptParams, PromptResult, TurnStart};
+use crate::client::SessionEvents;
 use crate::content::{Part, Role, StopReason, Usage, plain_text};
 use crate::error::{Error, Result};
 use crate::event::{Body, Event, UsageUpdate};
 use crate::id::TurnId;
-use crate::local::LocalEvents;
-use crate::protocol::acp;
-use crate::protocol::content::block;
 use crate::task;
 
 /// A turn: the agent's work on a prompt, and a stream of its events. Dropping it does not cancel
@@ -24,7 +22,7 @@ pub struct Turn {
     session: Session,
     cancel: CancellationToken,
     state: TurnState,
-    call: JoinHandle<Result<acp::PromptResponse>>,
+    call: JoinHandle<Result<PromptResult>>,
     ready: std::vec::IntoIter<Arc<Event>>,
     usage: Usage,
     stop: Option<StopReason>,
@@ -35,9 +33,9 @@ enum TurnState {
     /// The turn has not started: an earlier one runs.
     Waiting(oneshot::Receiver<TurnStart>),
     Started(TurnStart),
-    Running(TurnId, LocalEvents),
+    Running(TurnId, SessionEvents),
     /// The turn has ended, with this error. Its last events may not have been read.
-    Ending(TurnId, LocalEvents, Option<Error>),
+    Ending(TurnId, SessionEvents, Option<Error>),
     Ended(Option<Error>),
 }
 
@@ -49,15 +47,13 @@ impl Session {
 
     /// Sends a prompt with images, audio or documents.
     pub async fn prompt_with(&self, parts: Vec<Part>) -> Result<Turn> {
-        let content: Vec<_> = parts.iter().map(block).collect();
-        let params = acp::PromptRequest::new(acp::SessionId::new(self.id.as_str()), content);
-        Ok(Turn::start(self.clone(), params).await)
+        Ok(Turn::start(self.clone(), PromptParams::new(&self.id, parts)).await)
     }
 }
 
 impl Turn {
     /// Sends a prompt. Prompts are taken in the order of these calls.
-    async fn start(session: Session, params: acp::PromptRequest) -> Turn {
+    async fn start(session: Session, params: PromptParams) -> Turn {
         let (cancel, (sender, started)) = (CancellationToken::new(), oneshot::channel());
         let mut call = Box::pin({
             // The task holds the session: the callback is asked even after the turn was dropped.
@@ -165,7 +161,7 @@ impl Turn {
         Ok(())
     }
 
-    async fn reply(&mut self) -> Result<acp::PromptResponse> {
+    async fn reply(&mut self) -> Result<PromptResult> {
         flatten((&mut self.call).await)
     }
 

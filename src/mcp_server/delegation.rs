@@ -5,24 +5,27 @@ use std::path::PathBuf;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, ProgressNotificationParam};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::elicitation::{FormChannel, PermissionForms};
 use super::server::ToolServer;
-use crate::api::{CloseSession, NewSession, Prompt, ResumeSession, SetConfigOption, SetMode};
+use crate::api::{
+    CloseSession, NewSessionParams, OpenSessionParams, Prompt, PromptParams, PromptResult, SessionParams, SetConfigOption, SetMode,
+    SetModeParams, SetOptionParams,
+};
+use crate::client::{SessionClient, SessionEvents};
 use crate::config::{NATIVE, Policy};
 use crate::content::WorkProblems;
+use crate::content::{Part, StopReason};
 use crate::error::{Error, Result};
 use crate::event::{Body, Event, PermissionDecision, PermissionRequest};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
-use crate::local::{LocalClient, LocalEvents};
 use crate::options::Mode;
 use crate::permission::rules::stricter;
-use crate::protocol::acp;
 use crate::runtime::{SessionInUse, TargetWatch, task_agents};
 use crate::session::WorkView;
 use crate::session::permissions::broker::Responder;
@@ -73,10 +76,10 @@ pub(super) struct DelegateOutput {
 
 /// A running call.
 pub(super) struct Delegation {
-    client: LocalClient,
+    client: SessionClient,
     session: SessionId,
     prompt: String,
-    events: LocalEvents,
+    events: SessionEvents,
     /// The target of progress notifications.
     waiting: TargetWatch,
     /// Cancels the turn.
@@ -143,10 +146,9 @@ impl Delegation {
 
     /// Runs the turn to its end, and closes the session, which is kept on disk.
     pub(super) async fn run(mut self) -> Result<CallToolResult> {
-        let id = acp::SessionId::new(self.session.as_str());
-        let content = vec![acp::ContentBlock::Text(acp::TextContent::new(self.prompt.clone()))];
-        let ended = self.turn(acp::PromptRequest::new(id.clone(), content)).await;
-        if let Err(error) = self.client.call::<CloseSession>(acp::CloseSessionRequest::new(id)).await {
+        let session_id = self.session.clone();
+        let ended = self.turn(PromptParams::new(&session_id, vec![Part::text(self.prompt.clone())])).await;
+        if let Err(error) = self.client.call::<CloseSession>(SessionParams { session_id }).await {
             tracing::warn!(session = %self.session, %error, "closing a session failed");
         }
         let (stop_reason, usage) = match &ended {
@@ -158,7 +160,7 @@ impl Delegation {
         let (session_id, turn_id) = (self.session.clone(), self.turn.clone());
         let output = DelegateOutput { session_id, turn_id, stop_reason, usage, unresolved };
         let (text, failed) = match ended {
-            Ok(response) if response.stop_reason == acp::StopReason::EndTurn => (answer, false),
+            Ok(response) if response.stop_reason == StopReason::EndTurn => (answer, false),
             Ok(_) if self.unanswered => (format!("{answer}\n[stopped: no answer to a permission request]"), false),
             Ok(response) => (format!("{answer}\n[stopped: {}]", json!(response.stop_reason).as_str().unwrap_or_default()), false),
             Err(error) => (format!("{error}\n{answer}").trim_end().to_string(), true),
@@ -171,7 +173,7 @@ impl Delegation {
         Ok(result)
     }
 
-    async fn turn(&mut self, params: acp::PromptRequest) -> Result<acp::PromptResponse> {
+    async fn turn(&mut self, params: PromptParams) -> Result<PromptResult> {
         let client = self.client.clone();
         let mut turn = Box::pin(client.call_until::<Prompt>(params, self.cancel.clone()));
         let mut updates = interval(limits::SUBAGENT_UPDATE);
@@ -227,27 +229,26 @@ async fn resume(server: &ToolServer, session: &SessionId, input: &DelegateInput)
     if input.agent.is_some() || input.cwd.is_some() {
         return Err(Error::invalid_params("agent and cwd: a session keeps those with which it was created"));
     }
-    let (client, id) = (&server.client, acp::SessionId::new(session.as_str()));
-    let (_, after) = client.open::<ResumeSession>(acp::ResumeSessionRequest::new(id.clone(), "")).await?;
+    let client = &server.client;
+    let (_, after) = client.resume(OpenSessionParams::new(session.clone())).await?;
     let applied = apply(server, session, input).await;
     if applied.is_err() {
         // Return the error of the settings, not the error of the close.
-        let _ = client.call::<CloseSession>(acp::CloseSessionRequest::new(id)).await;
+        let _ = client.call::<CloseSession>(SessionParams { session_id: session.clone() }).await;
     }
     applied.map(|()| after)
 }
 
 /// Applies the settings of the call to an open session.
 async fn apply(server: &ToolServer, session: &SessionId, input: &DelegateInput) -> Result<()> {
-    let (client, id) = (&server.client, acp::SessionId::new(session.as_str()));
+    let client = &server.client;
     let mode = |id: &SessionId| server.app.sessions_now()?.opened(id).map(|session| session.mode());
     if let Some(model) = &input.model {
-        let value = acp::SessionConfigOptionValue::value_id(model.clone());
-        client.call::<SetConfigOption>(acp::SetSessionConfigOptionRequest::new(id.clone(), "model", value)).await?;
+        client.call::<SetConfigOption>(SetOptionParams::new(session, "model", model)).await?;
     }
     let (current, most) = (mode(session), server.mode().await);
     if let Some(mode) = input.mode.or(current).map(|mode| at_most(most, mode)).filter(|mode| current != Some(*mode)) {
-        client.call::<SetMode>(acp::SetSessionModeRequest::new(id, mode.id())).await?;
+        client.call::<SetMode>(SetModeParams { session_id: session.clone(), mode_id: mode.id().into() }).await?;
     }
     Ok(())
 }
@@ -264,24 +265,19 @@ async fn create(server: &ToolServer, input: &DelegateInput) -> Result<(SessionId
     server.client.require_dir(&cwd).map_err(|error| error.hint(allowed_directories(server)))?;
     let most = server.mode().await;
     let agent = input.agent.as_deref().map(|name| find_agent(server, &cwd, name)).transpose()?;
-    let mut ours = Map::new();
     let mode = input.mode.into_iter().chain(agent.as_ref().and_then(|agent| agent.mode)).reduce(at_most).unwrap_or(most);
     let profile = agent.map(|agent| agent.profile).unwrap_or_default();
     // `--agent` is for the user's sessions; here it would start the caller again.
     let own_agent = || server.access.session.is_some().then(|| NATIVE.to_owned());
-    let fields = [
-        ("mode", Some(at_most(most, mode).id().to_string())),
-        ("model", input.model.clone().or(profile.model)),
-        ("systemPrompt", profile.system_prompt),
-        ("agent", profile.hosted.or_else(own_agent)),
-    ];
-    for (name, value) in fields {
-        if let Some(value) = value {
-            ours.insert(name.into(), value.into());
-        }
-    }
-    let meta = Map::from_iter([("nuncio".to_string(), Value::Object(ours))]);
-    server.client.open::<NewSession>(acp::NewSessionRequest::new(cwd).meta(meta)).await
+    let params = NewSessionParams {
+        cwd: Some(cwd),
+        mode: Some(at_most(most, mode)),
+        model: input.model.clone().or(profile.model),
+        system_prompt: profile.system_prompt.map(Value::String),
+        agent: profile.hosted.or_else(own_agent),
+        ..NewSessionParams::default()
+    };
+    server.client.begin(params).await
 }
 
 /// Returns a hint that names the directories in which a call may work.

@@ -13,10 +13,10 @@ use tokio::task::JoinHandle;
 
 use super::server::{PRINCIPAL, ToolServer};
 use crate::api::{AnswerPermission, AnswerPermissionParams, App};
+use crate::client::SessionClient;
 use crate::content::{PermissionOption, PermissionOptionKind, ToolContent, plain_text, shortened};
 use crate::event::PermissionOutcome;
 use crate::id::{PermissionId, SessionId};
-use crate::local::LocalClient;
 use crate::patch::{Side, unified_diff};
 use crate::runtime::InputRounds;
 use crate::workspace::one_line;
@@ -70,7 +70,7 @@ impl FormChannel {
 /// The open permission requests of one call.
 pub(super) struct PermissionForms {
     app: Arc<App>,
-    client: LocalClient,
+    client: SessionClient,
     channel: FormChannel,
     session: SessionId,
     open: HashMap<PermissionId, JoinHandle<()>>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::App;
-use crate::local::LocalClient;
+use crate::client::SessionClient;
 use crate::options::Mode;
 use crate::runtime::McpAccess;
 
@@ -14,13 +14,13 @@ pub(super) const PRINCIPAL: &str = "mcp";
 #[derive(Clone)]
 pub(crate) struct ToolServer {
     pub(super) app: Arc<App>,
-    pub(super) client: LocalClient,
+    pub(super) client: SessionClient,
     pub(super) access: Arc<McpAccess>,
 }
 
 impl ToolServer {
     pub(crate) fn new(app: Arc<App>, access: Arc<McpAccess>) -> ToolServer {
-        let client = LocalClient::for_model(app.clone(), PRINCIPAL, access.cwd.clone(), access.roots.clone());
+        let client = SessionClient::for_model(app.clone(), PRINCIPAL, access.cwd.clone(), access.roots.clone());
         ToolServer { app, client, access }
     }
 

@@ -95,6 +95,8 @@ impl PeerHandler {
         if row.scope != Scope::Here && call.params["sessionId"].as_str() != Some(call.session.as_str()) {
             return Err(Error::invalid_params("params.sessionId: is not the session of the call"));
         }
+        let mut params = api::object(call.params)?;
+        row.flatten_params(&mut params)?;
         let client = Client::described(call.client);
         // A turn of an HTTP client continues when the connection ends.
         let cancel = if client.local.is_some() { cancel.child_token() } else { CancellationToken::new() };
@@ -127,7 +129,9 @@ impl PeerHandler {
                 if let Some(place) = place {
                     place.is_next().await;
                 }
-                row.run_here(cx, call.params).await
+                let mut reply = row.run_here(cx, Value::Object(params)).await?;
+                reply.result.iter_mut().for_each(|result| row.nest_result(result));
+                Ok(reply)
             });
             let mut started = pin!(started);
             let mut reported = false;

@@ -1,14 +1,19 @@
 //! Conversion of content blocks, tool calls and plans between ACP and nuncio's own types.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::acp;
 use crate::content::PDF;
 use crate::content::{
-    Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, StopReason, ToolContent, ToolKind,
-    ToolStatus, Usage,
+    Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, ToolContent, ToolKind, ToolStatus,
+    Usage,
 };
 
 /// The characters to percent-encode in a part of a URI: all except the unreserved ones (RFC 3986).
@@ -16,6 +21,72 @@ pub(crate) const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b
 
 /// Begins the URI of a document that has only a name.
 const ATTACHMENT: &str = "attachment:";
+
+/// The content of a prompt. In JSON: a text, or ACP's content blocks.
+#[derive(Debug)]
+pub(crate) struct PromptContent(pub Vec<Part>);
+
+/// A part, in JSON as a content block.
+struct BlockPart(Part);
+
+impl<'de> Deserialize<'de> for BlockPart {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<BlockPart, D::Error> {
+        part(acp::ContentBlock::deserialize(deserializer)?).map(BlockPart).map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for PromptContent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PromptContent, D::Error> {
+        deserializer.deserialize_any(PromptVisitor)
+    }
+}
+
+struct PromptVisitor;
+
+impl<'de> Visitor<'de> for PromptVisitor {
+    type Value = PromptContent;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    /// A blank text is an empty prompt.
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<PromptContent, E> {
+        Ok(PromptContent(if text.trim().is_empty() { Vec::new() } else { vec![Part::text(text)] }))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<PromptContent, A::Error> {
+        let mut parts = Vec::new();
+        while let Some(BlockPart(part)) = blocks.next_element()? {
+            parts.push(part);
+        }
+        Ok(PromptContent(parts))
+    }
+}
+
+impl Serialize for PromptContent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(block))
+    }
+}
+
+impl JsonSchema for PromptContent {
+    fn schema_name() -> Cow<'static, str> {
+        "PromptContent".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let block = generator.subschema_for::<acp::ContentBlock>();
+        json_schema!({ "anyOf": [
+            { "type": "array", "items": block, "minItems": 1 },
+            { "type": "string", "description": "The text of the prompt." },
+        ] })
+    }
+}
 
 /// Converts a content block of a prompt. The error is the reason why the block is not accepted.
 pub(crate) fn part(block: acp::ContentBlock) -> Result<Part, &'static str> {
@@ -114,16 +185,6 @@ pub(crate) fn tool_status(status: ToolStatus) -> acp::ToolCallStatus {
         ToolStatus::InProgress => acp::ToolCallStatus::InProgress,
         ToolStatus::Completed => acp::ToolCallStatus::Completed,
         ToolStatus::Failed => acp::ToolCallStatus::Failed,
-    }
-}
-
-pub(crate) fn stop_reason(reason: StopReason) -> acp::StopReason {
-    match reason {
-        StopReason::EndTurn => acp::StopReason::EndTurn,
-        StopReason::MaxTokens => acp::StopReason::MaxTokens,
-        StopReason::MaxTurnRequests => acp::StopReason::MaxTurnRequests,
-        StopReason::Refusal => acp::StopReason::Refusal,
-        StopReason::Cancelled => acp::StopReason::Cancelled,
     }
 }
 

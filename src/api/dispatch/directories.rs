@@ -28,7 +28,8 @@ pub(crate) fn absolute(cx: &CallContext, path: &Path) -> PathBuf {
     real_path(&joined)
 }
 
-/// Applies [`directory`] to each of the additional directories.
-pub(crate) fn directories(cx: &CallContext, paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    paths.iter().enumerate().map(|(index, path)| directory(cx, &format!("additionalDirectories[{index}]"), path)).collect()
+/// Applies [`directory`] to each path of the field `additionalDirectories`.
+pub(crate) fn directories(cx: &CallContext, paths: Option<Vec<PathBuf>>) -> Result<Vec<PathBuf>> {
+    let checked = |(index, path): (usize, PathBuf)| directory(cx, &format!("additionalDirectories[{index}]"), &path);
+    paths.into_iter().flatten().enumerate().map(checked).collect()
 }

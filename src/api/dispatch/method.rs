@@ -9,12 +9,13 @@ use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::call_context::CallContext;
 use super::client::ClientRole;
 use super::event_stream::EventStream;
+use super::flatten::MetaFields;
 use super::params;
 use super::route::Route;
 use super::schemas::standalone;
@@ -73,15 +74,8 @@ pub(crate) trait Method: 'static {
     const ADDS_MESSAGE: bool = false;
     /// Example params as JSON, for the documentation.
     const EXAMPLE: &'static str = "{}";
-
-    /// Adds fields that clients may omit but that the protocol's types require.
-    fn complete(_params: &mut Map<String, Value>) {}
-
-    /// Converts params of the REST route to params of the protocol.
-    fn from_rest(_cx: &CallContext, _params: &mut Map<String, Value>) {}
-
-    /// Adapts the schemas of params and result to the REST route.
-    fn rest_schema(_params: &mut Schema, _result: &mut Schema) {}
+    /// The fields that ACP does not define.
+    const META: MetaFields = MetaFields::NONE;
 
     /// Handles a call. If it belongs to a session ([`Method::SCOPE`]), the next call to the session
     /// starts when it has ended, or before that when it calls [`CallContext::decided`].
@@ -153,10 +147,8 @@ pub struct MethodRow {
     pub kind: MethodKind,
     pub scope: Scope,
     pub adds_message: bool,
-    pub from_rest: fn(&CallContext, &mut Map<String, Value>),
-    pub complete: fn(&mut Map<String, Value>),
-    pub rest_schema: fn(&mut Schema, &mut Schema),
     pub example: &'static str,
+    pub meta: MetaFields,
     pub params: fn(&mut SchemaGenerator) -> Schema,
     pub result: fn(&mut SchemaGenerator) -> Schema,
     /// The schema of the params, once it is needed.
@@ -176,10 +168,8 @@ impl MethodRow {
             kind: M::KIND,
             scope: M::SCOPE,
             adds_message: M::ADDS_MESSAGE,
-            from_rest: M::from_rest,
-            complete: M::complete,
-            rest_schema: M::rest_schema,
             example: M::EXAMPLE,
+            meta: M::META,
             params: M::Params::json_schema,
             result: M::Result::json_schema,
             schema: OnceLock::new(),
@@ -238,13 +228,6 @@ impl MethodRow {
     pub fn schemas(&self) -> (Schema, Schema) {
         (standalone(self.params), standalone(self.result))
     }
-
-    /// Returns standalone schemas of the params and the result, adapted to the REST route.
-    pub(crate) fn rest_schemas(&self) -> (Schema, Schema) {
-        let (mut params, mut result) = self.schemas();
-        (self.rest_schema)(&mut params, &mut result);
-        (params, result)
-    }
 }
 
 /// Decodes the params, calls the method and encodes its result.
@@ -258,11 +241,5 @@ fn erased<M: Method>(cx: CallContext, params: Value) -> BoxFuture<'static, Resul
 
 /// Decodes params, which must be an object or null. An error names the invalid field.
 fn decode<M: Method>(params: Value) -> Result<M::Params> {
-    let mut object = match params {
-        Value::Object(object) => object,
-        Value::Null => Map::new(),
-        _ => return Err(Error::invalid_params("params: must be an object")),
-    };
-    M::complete(&mut object);
-    params::deserialize("", Value::Object(object))
+    params::deserialize("", Value::Object(params::object(params)?))
 }

@@ -5,11 +5,10 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::schemas::standalone;
 use crate::error::{Error, Result};
-use crate::protocol::acp;
 
 /// Decodes the value of the field `field` of params. An error names the invalid field.
 pub(crate) fn decode<T: DeserializeOwned + JsonSchema>(field: &str, value: Value) -> Result<T> {
@@ -17,15 +16,18 @@ pub(crate) fn decode<T: DeserializeOwned + JsonSchema>(field: &str, value: Value
     deserialize(field, value)
 }
 
-/// Decodes `_meta.nuncio`.
-pub(crate) fn decode_meta<T: DeserializeOwned + JsonSchema + Default>(meta: Option<&acp::Meta>) -> Result<T> {
-    let ours = meta.and_then(|meta| meta.get("nuncio"));
-    ours.map_or_else(|| Ok(T::default()), |ours| decode("_meta.nuncio", ours.clone()))
+/// Returns params as an object; `null` has no fields.
+pub(crate) fn object(params: Value) -> Result<Map<String, Value>> {
+    match params {
+        Value::Object(object) => Ok(object),
+        Value::Null => Ok(Map::new()),
+        _ => Err(Error::invalid_params("params: must be an object")),
+    }
 }
 
 /// Refuses a list where the schema of the field `field`, or of all params if it is empty, has an
 /// object, and a number where it has the name of a variant.
-pub(super) fn check_types(schema: &Schema, field: &str, value: &Value) -> Result<()> {
+pub(crate) fn check_types(schema: &Schema, field: &str, value: &Value) -> Result<()> {
     let types = FieldTypes { root: schema, alternatives: vec![schema.as_value()] };
     let Some((path, problem)) = types.mismatch(value, String::new()) else { return Ok(()) };
     let field = if field.is_empty() && path.is_empty() { "params" } else { field };
@@ -33,7 +35,7 @@ pub(super) fn check_types(schema: &Schema, field: &str, value: &Value) -> Result
 }
 
 /// Decodes the value of the field `field`, or all params if it is empty, whose types were checked.
-pub(super) fn deserialize<T: DeserializeOwned>(field: &str, value: Value) -> Result<T> {
+pub(crate) fn deserialize<T: DeserializeOwned>(field: &str, value: Value) -> Result<T> {
     serde_path_to_error::deserialize(value).map_err(|error| invalid(field, &error.path().to_string(), &error.inner().to_string()))
 }
 

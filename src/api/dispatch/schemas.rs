@@ -1,7 +1,7 @@
 //! Generates and modifies JSON Schemas of types.
 
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
 /// Generates a schema that contains all its definitions in `$defs`.
@@ -15,13 +15,6 @@ pub(crate) fn standalone(schema: fn(&mut SchemaGenerator) -> Schema) -> Schema {
         schema.insert("$defs".into(), Value::Object(definitions));
     }
     schema
-}
-
-/// Generates a schema without references.
-pub(crate) fn inlined<T: JsonSchema>() -> Schema {
-    let mut settings = SchemaSettings::draft2020_12();
-    settings.inline_subschemas = true;
-    settings.into_generator().into_root_schema_for::<T>()
 }
 
 /// Makes a field optional. Returns whether it was required.

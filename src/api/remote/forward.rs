@@ -92,11 +92,14 @@ impl Call<'_> {
     /// Sends the call and waits for the reply.
     pub(in crate::api) async fn exchange(&self, params: &Value) -> Outcome {
         let mut notifications = self.connection.new_call();
+        let mut params = params.clone();
+        // Calls have the form of ACP between processes.
+        self.row.nest_params(&mut params);
         let call = ForwardedCall {
             call: notifications.call,
             session: self.session.log.id.clone(),
             method: self.row.name.into(),
-            params: params.clone(),
+            params,
             client: self.cx.client.describe(),
             answers: self.cx.client.shows() || self.session.broker.has_responders(),
             reports_start: self.cx.turn_started.is_some(),
@@ -147,7 +150,8 @@ impl Call<'_> {
                 Outcome::NotOwner { accepted }
             }
             ForwardedReply::Reply { result, error, after, follow } => {
-                let result = error.map_or(Ok(result), |error| Err(error_from(&error)));
+                let mut result = error.map_or(Ok(result), |error| Err(error_from(&error)));
+                result.iter_mut().for_each(|result| self.row.flatten_result(result));
                 Outcome::Reply(Box::new(Reply { result, after, follow, stream: None }))
             }
         }

@@ -5,6 +5,7 @@ use tokio::time::Instant;
 
 use crate::api::dispatch::call_context::{CallContext, TurnStart};
 use crate::api::dispatch::method::{MethodKind, MethodRow, Reply};
+use crate::api::turns::prompt::PromptResult;
 use crate::content::StopReason;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, QueuedMessage, TurnFailure};
@@ -87,7 +88,7 @@ async fn end(session: &Session, turn: &TurnId, before: Seq) -> Result<(Result<Va
     loop {
         for event in follow.read().await? {
             if let Some(end) = turn_end(&event).filter(|_| event.turn_id.as_ref() == Some(turn)) {
-                return Ok((end, event.seq));
+                return Ok((end.map(|result| json!(result)), event.seq));
             }
         }
         // The lock of a dead owner is released shortly after its connections end.
@@ -100,19 +101,11 @@ async fn end(session: &Session, turn: &TurnId, before: Seq) -> Result<(Result<Va
     }
 }
 
-/// Returns the response to the prompt of a turn if this event ends it: its stop reason, and the
-/// cause of a turn that no client cancelled.
-pub(crate) fn turn_end(event: &Event) -> Option<Result<Value>> {
-    let stopped = |reason| json!({ "stopReason": crate::protocol::content::stop_reason(reason) });
+/// Returns the result of the prompt of a turn if this event ends it.
+pub(crate) fn turn_end(event: &Event) -> Option<Result<PromptResult>> {
     match &event.body {
-        Body::TurnCompleted { stop_reason } => Some(Ok(stopped(*stop_reason))),
-        Body::TurnCancelled { cause } => {
-            let mut response = stopped(StopReason::Cancelled);
-            if let Some(cause) = cause {
-                response["_meta"] = json!({ "nuncio": { "cause": cause } });
-            }
-            Some(Ok(response))
-        }
+        Body::TurnCompleted { stop_reason } => Some(Ok(PromptResult::new(*stop_reason, None))),
+        Body::TurnCancelled { cause } => Some(Ok(PromptResult::new(StopReason::Cancelled, *cause))),
         Body::TurnInterrupted {} => {
             let interrupted = Error::new(Kind::Cancelled, "the process exited before the turn was complete");
             Some(Err(interrupted.details(json!({ "turnId": event.turn_id, "status": "interrupted" }))))

@@ -2,27 +2,26 @@
 
 use super::session::ended;
 use crate::api::dispatch::call_context::CallContext;
-use crate::api::dispatch::convert::session_id;
 use crate::api::dispatch::method::{Method, Reply, Scope};
 use crate::api::dispatch::route::Route;
+use crate::api::views::view::SessionParams;
 use crate::error::Result;
-use crate::protocol::acp;
 
 pub(crate) struct ArchiveSession;
 
 impl Method for ArchiveSession {
-    type Params = acp::ArchiveSessionRequest;
-    type Result = acp::ArchiveSessionResponse;
+    type Params = SessionParams;
+    type Result = ();
     const NAME: &'static str = "session/archive";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/archive")];
     const SCOPE: Scope = Scope::OwnerIfAny;
     const DOC: &'static str = "Cancels the work of a session, closes it and hides it from `session/list`. Its history is kept.";
 
-    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
-        let id = session_id(&params.session_id);
+    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<()>> {
+        let id = params.session_id;
         let sessions = cx.authorize(&id).await?;
-        let archived = sessions.archive(&id).await.map(|()| acp::ArchiveSessionResponse::new());
+        let archived = sessions.archive(&id).await;
         Ok(ended(sessions, id, archived))
     }
 }
@@ -30,16 +29,16 @@ impl Method for ArchiveSession {
 pub(crate) struct UnarchiveSession;
 
 impl Method for UnarchiveSession {
-    type Params = acp::UnarchiveSessionRequest;
-    type Result = acp::UnarchiveSessionResponse;
+    type Params = SessionParams;
+    type Result = ();
     const NAME: &'static str = "session/unarchive";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/unarchive")];
     const DOC: &'static str = "Lists an archived session again. Does not open it.";
 
-    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
-        let id = session_id(&params.session_id);
-        cx.authorize(&id).await?.set_archived(&id, false).await?;
-        Ok(Reply::new(acp::UnarchiveSessionResponse::new()))
+    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<()>> {
+        let id = &params.session_id;
+        cx.authorize(id).await?.set_archived(id, false).await?;
+        Ok(Reply::new(()))
     }
 }

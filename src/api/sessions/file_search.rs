@@ -23,23 +23,23 @@ const PATHS_MAX: usize = 200;
 const QUERY_BYTES_MAX: usize = 1 << 10;
 
 /// Selects files of a session's directory.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SearchFilesParams {
-    session_id: SessionId,
+    pub session_id: SessionId,
     /// Characters of the path in their order, for example `srcmain` for `src/main.rs`. Upper case
     /// matches only upper case. If it is empty, the first paths are returned.
     #[serde(default)]
-    query: String,
+    pub query: String,
     /// Maximum number of paths: 1 to 200; 20 when it is missing.
     #[schemars(range(min = 1, max = 200))]
-    limit: Option<usize>,
+    pub limit: Option<usize>,
 }
 
 /// The paths that match best, relative to the session's directory. A directory ends with a slash.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct FoundFiles {
-    paths: Vec<String>,
+    pub paths: Vec<String>,
     /// The directory has more files than are searched.
     truncated: bool,
 }

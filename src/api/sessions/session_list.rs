@@ -1,19 +1,18 @@
 //! The method `session/list`.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_with::skip_serializing_none;
 
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
-use crate::api::dispatch::convert::{acp_id, into_meta};
 use crate::api::dispatch::directories::absolute;
+use crate::api::dispatch::flatten::MetaFields;
 use crate::api::dispatch::method::{Method, Reply};
-use crate::api::dispatch::params::decode_meta;
 use crate::api::dispatch::route::Route;
-use crate::api::dispatch::schemas::inlined;
 use crate::api::views::view::Activity;
 use crate::error::{Error, Result};
 use crate::event::timestamp;
@@ -22,21 +21,58 @@ use crate::limits;
 use crate::protocol::acp;
 use crate::store::{SessionFilter, SessionRow};
 
-/// `_meta.nuncio` of `session/list`.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-struct ListSessionsMeta {
+/// Selects sessions.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ListSessionsParams {
+    /// Only the sessions of this directory.
+    pub cwd: Option<PathBuf>,
+    /// `nextCursor` of the previous page.
+    pub cursor: Option<String>,
+    /// Whether archived sessions are listed; they are not when it is missing.
+    pub archived: Option<acp::SessionArchiveFilter>,
     /// Also list the sessions of subagents.
-    children: bool,
+    #[serde(default)]
+    pub children: bool,
     /// Also list sessions without a message.
-    empty: bool,
+    #[serde(default)]
+    pub empty: bool,
+}
+
+/// A session of the list.
+#[skip_serializing_none]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListedSession {
+    pub session_id: SessionId,
+    pub cwd: PathBuf,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub additional_directories: Vec<PathBuf>,
+    pub title: Option<String>,
+    /// RFC 3339.
+    pub updated_at: String,
+    pub archived: bool,
+    #[serde(flatten)]
+    pub activity: Activity,
+    /// The session whose subagent works in this one.
+    pub parent_session_id: Option<SessionId>,
+}
+
+/// A page of sessions, most recently updated first. `nextCursor` is missing on the last page.
+#[skip_serializing_none]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionsPage {
+    pub sessions: Vec<ListedSession>,
+    pub next_cursor: Option<String>,
 }
 
 pub(crate) struct ListSessions;
 
 impl Method for ListSessions {
-    type Params = acp::ListSessionsRequest;
-    type Result = acp::ListSessionsResponse;
+    type Params = ListSessionsParams;
+    type Result = SessionsPage;
     const NAME: &'static str = "session/list";
     const ROUTES: &'static [Route] = &[Route::get("/v1/sessions")];
     const ROLE: ClientRole = ClientRole::Observer;
@@ -45,59 +81,39 @@ impl Method for ListSessions {
          `_meta.nuncio`: children, true to also list the sessions of subagents; empty, true to also list sessions without a message. \
          `_meta.nuncio` of each session: status, waiting, agent, lastTurn, pendingToolCalls, origin (missing if a person began the session), \
          cost (US dollars), parentSessionId.";
+    const META: MetaFields = MetaFields {
+        params: &["children", "empty"],
+        result: &["status", "waiting", "lastTurn", "pendingToolCalls", "origin", "agent", "cost", "parentSessionId"],
+        refuses_others: true,
+    };
 
-    fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
-        into_meta(params, &["children", "empty"]);
-    }
-
-    fn rest_schema(params: &mut Schema, result: &mut Schema) {
-        let ours = inlined::<ListSessionsMeta>();
-        if let (Some(Value::Object(all)), Some(Value::Object(ours))) = (params.get_mut("properties"), ours.get("properties")) {
-            all.extend(ours.clone());
-        }
-        let plain = inlined::<ListedSession>();
-        if let Some(items) = result.pointer_mut("/properties/sessions/items") {
-            *items = json!({ "allOf": [items.take(), { "type": "object", "properties": plain.get("properties") }] });
-        }
-    }
-
-    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
-        let ListSessionsMeta { children, empty } = decode_meta(params.meta.as_ref())?;
+    async fn call(cx: CallContext, params: ListSessionsParams) -> Result<Reply<SessionsPage>> {
         let archived = archived(params.archived)?;
         let after = match params.cursor.as_deref() {
             None => None,
             Some(cursor) => Some(parse_cursor(cursor).ok_or_else(|| Error::invalid_params("cursor: invalid"))?),
         };
         let cwd = params.cwd.as_deref().map(|cwd| absolute(&cx, cwd));
-        let filter = SessionFilter { cwd: cwd.as_deref(), children, empty, archived };
+        let filter = SessionFilter { cwd: cwd.as_deref(), children: params.children, empty: params.empty, archived };
         let (rows, next) = accessible(&cx, filter, after).await?;
         let sessions = cx.app.sessions().await?;
         let mut owners = sessions.owners();
-        let mut infos = Vec::with_capacity(rows.len());
+        let mut listed = Vec::with_capacity(rows.len());
         for row in rows {
-            let activity = Activity::listed(sessions, &mut owners, &row).await?;
-            let listed = ListedSession { activity, parent_session_id: row.parent };
-            let info = acp::SessionInfo::new(acp_id(&row.id), row.cwd)
-                .additional_directories(row.additional_directories)
-                .title(row.title)
-                .updated_at(timestamp(row.updated_ms))
-                .archived(row.archived);
-            infos.push(info.meta(Map::from_iter([("nuncio".to_string(), json!(listed))])));
+            listed.push(ListedSession {
+                activity: Activity::listed(sessions, &mut owners, &row).await?,
+                session_id: row.id,
+                cwd: row.cwd,
+                additional_directories: row.additional_directories,
+                title: row.title,
+                updated_at: timestamp(row.updated_ms),
+                archived: row.archived,
+                parent_session_id: row.parent,
+            });
         }
-        let response = acp::ListSessionsResponse::new(infos);
-        Ok(Reply::new(response.next_cursor(next.map(|(updated_ms, key)| format!("{updated_ms}.{key}")))))
+        let next_cursor = next.map(|(updated_ms, key)| format!("{updated_ms}.{key}"));
+        Ok(Reply::new(SessionsPage { sessions: listed, next_cursor }))
     }
-}
-
-/// `_meta.nuncio` of a listed session.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-struct ListedSession {
-    #[serde(flatten)]
-    activity: Activity,
-    /// The session whose subagent works in this one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent_session_id: Option<SessionId>,
 }
 
 /// Returns the archive state of the sessions to list; `None` lists both.

@@ -1,31 +1,25 @@
 //! The context window of a session: its report, and compaction on request.
 
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
+use crate::api::dispatch::flatten::MetaFields;
 use crate::api::dispatch::method::{Method, MethodKind, Reply, Scope};
 use crate::api::dispatch::route::Route;
-use crate::api::turns::prompt::{Prompt, prompt_session};
+use crate::api::turns::prompt::{Prompt, PromptResult, prompt_session};
+use crate::api::views::view::SessionParams;
 use crate::content::Part;
 use crate::error::Result;
 use crate::id::SessionId;
-use crate::protocol::acp;
 use crate::session::AgentSetting;
 use crate::session::context_report::ContextReport;
-
-/// Selects a session.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct ContextParams {
-    session_id: SessionId,
-}
 
 pub(crate) struct GetContext;
 
 impl Method for GetContext {
-    type Params = ContextParams;
+    type Params = SessionParams;
     type Result = ContextReport;
     const NAME: &'static str = "_nuncio/session/context";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
@@ -33,7 +27,7 @@ impl Method for GetContext {
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Returns the tokens of the next model request by source: system prompt, tools, instructions, files, tool results, messages.";
 
-    async fn call(cx: CallContext, params: ContextParams) -> Result<Reply<ContextReport>> {
+    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<ContextReport>> {
         let session = cx.open_read_only(&params.session_id).await?;
         session.agent().context(&session.log).await.map(Reply::new)
     }
@@ -52,7 +46,7 @@ pub(crate) struct CompactSession;
 
 impl Method for CompactSession {
     type Params = CompactParams;
-    type Result = acp::PromptResponse;
+    type Result = PromptResult;
     const NAME: &'static str = "_nuncio/session/compact";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "focus": "the failing tests"}"#;
     const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/compact")];
@@ -62,11 +56,9 @@ impl Method for CompactSession {
     const SCOPE: Scope = Scope::Owner;
     const ADDS_MESSAGE: bool = true;
 
-    fn rest_schema(params: &mut Schema, result: &mut Schema) {
-        Prompt::rest_schema(params, result);
-    }
+    const META: MetaFields = Prompt::META;
 
-    async fn call(cx: CallContext, params: CompactParams) -> Result<Reply<acp::PromptResponse>> {
+    async fn call(cx: CallContext, params: CompactParams) -> Result<Reply<PromptResult>> {
         cx.client.authorized()?;
         cx.owned(&params.session_id).await?.agent().check_settings(&[AgentSetting::Compaction])?;
         let text = params.focus.map_or("/compact".into(), |focus| format!("/compact {focus}"));

@@ -20,10 +20,10 @@ use crate::session::message::{IncomingMessage, WaitingMessage};
 const CUSTOM_TYPE_CHARS_MAX: usize = 100;
 
 /// Role of a message that a client sends.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Speaker")]
-enum SenderRole {
+pub(crate) enum SenderRole {
     #[default]
     User,
     /// A message between clients, which no model receives. It starts no turn.
@@ -35,25 +35,33 @@ enum SenderRole {
 }
 
 /// A message and how it is delivered.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct MessageParams {
-    session_id: SessionId,
+    pub session_id: SessionId,
     #[serde(default)]
-    role: SenderRole,
+    pub role: SenderRole,
     /// The type of a message of role `custom`, which requires it.
-    custom_type: Option<String>,
+    pub custom_type: Option<String>,
     /// Data of a message of role `custom`.
-    details: Option<Value>,
+    pub details: Option<Value>,
     #[schemars(length(min = 1))]
-    parts: Vec<Part>,
+    pub parts: Vec<Part>,
     /// If true, the message starts a turn, now or after the running turn. If false, it is only
     /// added to the conversation. True when it is missing.
     #[serde(default = "yes")]
-    auto_run: bool,
+    pub auto_run: bool,
     /// How the message reaches a busy session.
     #[serde(default)]
-    delivery: Delivery,
+    pub delivery: Delivery,
+}
+
+impl MessageParams {
+    /// Creates a message of the user that starts a turn.
+    pub(crate) fn new(session: &SessionId, parts: Vec<Part>) -> MessageParams {
+        let (session_id, role, delivery) = (session.clone(), SenderRole::User, Delivery::default());
+        MessageParams { session_id, role, custom_type: None, details: None, parts, auto_run: true, delivery }
+    }
 }
 
 fn yes() -> bool {
@@ -62,7 +70,7 @@ fn yes() -> bool {
 
 /// An accepted message. `turnId` is the turn that it started or that it steers; missing while the
 /// message waits.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SentMessage {
     message_id: MessageId,
@@ -127,10 +135,8 @@ impl Method for SendMessage {
 }
 
 /// Starts a turn with a prompt, like [`SendMessage`].
-pub(in crate::api) async fn send_prompt(cx: CallContext, session_id: SessionId, parts: Vec<Part>) -> Result<Option<TurnId>> {
-    let (role, delivery) = (SenderRole::User, Delivery::default());
-    let params = MessageParams { session_id, role, custom_type: None, details: None, parts, auto_run: true, delivery };
-    SendMessage::call(cx, params).await?.result.map(|sent| sent.turn_id)
+pub(in crate::api) async fn send_prompt(cx: CallContext, session: &SessionId, parts: Vec<Part>) -> Result<Option<TurnId>> {
+    SendMessage::call(cx, MessageParams::new(session, parts)).await?.result.map(|sent| sent.turn_id)
 }
 
 /// Fails unless a type is given exactly for a custom message.

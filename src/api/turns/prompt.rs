@@ -1,29 +1,73 @@
 //! `session/prompt`, which answers when its turn ends, and `session/cancel`.
 
-use crate::api::views::attachment::with_attachments;
-use schemars::Schema;
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_with::skip_serializing_none;
 
-use crate::api::dispatch::call_context::CallContext;
-use crate::api::dispatch::call_context::TurnStart;
-use crate::api::dispatch::convert::{into_meta, session_id};
+use crate::api::dispatch::call_context::{CallContext, TurnStart};
+use crate::api::dispatch::flatten::MetaFields;
 use crate::api::dispatch::method::{Method, MethodKind, Reply, Scope};
 use crate::api::dispatch::route::Route;
+use crate::api::views::attachment::with_attachments;
 use crate::api::views::budget;
-use crate::content::{BudgetLimits, Part};
+use crate::api::views::view::SessionParams;
+use crate::content::{BudgetLimits, Cost, Part, StopReason};
 use crate::error::{Error, Result};
+use crate::event::CancelCause;
 use crate::id::SessionId;
+use crate::protocol::content::PromptContent;
 use crate::protocol::{acp, content};
 use crate::session::AgentSetting;
 use crate::session::message::IncomingMessage;
 use crate::session::open::decisions::{AcceptedPrompt, PromptRequest};
 use crate::session::turn::TurnEnd;
 
+/// A prompt.
+#[skip_serializing_none]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct PromptParams {
+    pub session_id: SessionId,
+    pub prompt: PromptContent,
+    /// Limits of the turn.
+    #[schemars(with = "Option<BudgetLimits>")]
+    pub budget: Option<Value>,
+}
+
+impl PromptParams {
+    pub(crate) fn new(session_id: &SessionId, parts: Vec<Part>) -> PromptParams {
+        PromptParams { session_id: session_id.clone(), prompt: PromptContent(parts), budget: None }
+    }
+}
+
+/// The end of the turn of a prompt. Over REST it has only the stop reason and the cause.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PromptResult {
+    pub stop_reason: StopReason,
+    /// The tokens of the turn and of its subagents.
+    #[schemars(skip)]
+    pub usage: Option<acp::Usage>,
+    /// The cost of the turn and of its subagents in US dollars.
+    #[schemars(skip)]
+    pub cost: Option<Cost>,
+    /// Why a turn that no client cancelled was cancelled.
+    pub cause: Option<CancelCause>,
+}
+
+impl PromptResult {
+    pub(in crate::api) fn new(stop_reason: StopReason, cause: Option<CancelCause>) -> PromptResult {
+        PromptResult { stop_reason, usage: None, cost: None, cause }
+    }
+}
+
 pub(crate) struct Prompt;
 
 impl Method for Prompt {
-    type Params = acp::PromptRequest;
-    type Result = acp::PromptResponse;
+    type Params = PromptParams;
+    type Result = PromptResult;
     const NAME: &'static str = "session/prompt";
     const DOC: &'static str = "Starts a turn and answers when it ends (ACP prompt turn). On stdio a prompt to a busy session waits and then runs in its own turn; \
          other transports return session_busy. `_meta.nuncio.budget`: limits of the turn.";
@@ -32,35 +76,16 @@ impl Method for Prompt {
     const KIND: MethodKind = MethodKind::Turn;
     const SCOPE: Scope = Scope::Owner;
     const ADDS_MESSAGE: bool = true;
+    const META: MetaFields = MetaFields { params: &["budget"], result: &["usage", "cost", "cause"], refuses_others: false };
 
-    /// Converts a text to a block. A blank text is an empty prompt.
-    fn from_rest(_: &CallContext, params: &mut Map<String, Value>) {
-        into_meta(params, &["budget"]);
-        if let Some(prompt) = params.get_mut("prompt")
-            && let Some(text) = prompt.as_str()
-        {
-            *prompt = if text.trim().is_empty() { json!([]) } else { json!([{ "type": "text", "text": text }]) };
-        }
-    }
-
-    fn rest_schema(params: &mut Schema, result: &mut Schema) {
-        budget::add_to_schema(params);
-        if let Some(prompt) = params.pointer_mut("/properties/prompt") {
-            prompt["minItems"] = 1.into();
-            *prompt = json!({ "anyOf": [prompt.take(), { "type": "string", "description": "The text of the prompt." }] });
-        }
-        // A REST response has no `usage`: REST reads the end of the turn from the log and returns
-        // only the stop reason.
-        if let Some(Value::Object(properties)) = result.pointer_mut("/properties") {
-            properties.shift_remove("usage");
-        }
-    }
-
-    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
+    async fn call(cx: CallContext, params: PromptParams) -> Result<Reply<PromptResult>> {
         cx.client.authorized()?;
-        let id = session_id(&params.session_id);
-        let budget = budget::of_prompt(params.meta.as_ref())?;
-        let prompt = with_attachments(&cx, &id, parts(params.prompt)?).await?;
+        let PromptParams { session_id: id, prompt: PromptContent(parts), budget } = params;
+        let budget = budget::read(budget)?;
+        if parts.is_empty() {
+            return Err(Error::invalid_params("prompt: is empty"));
+        }
+        let prompt = with_attachments(&cx, &id, parts).await?;
         prompt_session(cx, id, prompt, budget).await
     }
 }
@@ -72,7 +97,7 @@ pub(in crate::api) async fn prompt_session(
     id: SessionId,
     prompt: Vec<Part>,
     budget: Option<BudgetLimits>,
-) -> Result<Reply<acp::PromptResponse>> {
+) -> Result<Reply<PromptResult>> {
     let client = cx.client.clone();
     let session = cx.owned(&id).await?;
     session.agent().check_settings(&budget.iter().flat_map(AgentSetting::limited_by).collect::<Vec<_>>())?;
@@ -97,7 +122,7 @@ pub(in crate::api) async fn prompt_session(
         AcceptedPrompt::Waits(waiting) => waiting.started(&cx.cancel).await?,
     };
     let Some(mut turn) = started else {
-        return Ok(Reply::new(acp::PromptResponse::new(acp::StopReason::Cancelled)));
+        return Ok(Reply::new(PromptResult::new(StopReason::Cancelled, None)));
     };
     if cx.turn_started.is_some() {
         turn.opened().await?;
@@ -112,34 +137,19 @@ pub(in crate::api) async fn prompt_session(
         }
     };
     let seq = end.seq;
-    Ok(Reply::from_result(response(end)).after(id, seq))
+    Ok(Reply::from_result(result(end)).after(id, seq))
 }
 
-/// Converts the end of a turn to ACP's response to a prompt. The token counts of the turn are in
-/// `usage` (unstable in ACP v1) and in `_meta.nuncio`, which also has the cost in US dollars.
-fn response(end: TurnEnd) -> Result<acp::PromptResponse> {
+fn result(end: TurnEnd) -> Result<PromptResult> {
     let TurnEnd { result, usage, cost, cause, seq: _ } = end;
     let usage = usage.as_ref().map(content::usage);
-    let facts = [("usage", json!(usage)), ("cost", json!(cost.filter(|_| usage.is_some()))), ("cause", json!(cause))];
-    let known = facts.into_iter().filter(|(_, fact)| !fact.is_null()).map(|(name, fact)| (name.to_owned(), fact));
-    let ours = Map::from_iter(known);
-    let meta = (!ours.is_empty()).then(|| acp::Meta::from_iter([("nuncio".to_string(), Value::Object(ours))]));
-    Ok(acp::PromptResponse::new(content::stop_reason(result?)).usage(usage).meta(meta))
-}
-
-fn parts(blocks: Vec<acp::ContentBlock>) -> Result<Vec<Part>> {
-    if blocks.is_empty() {
-        return Err(Error::invalid_params("prompt: is empty"));
-    }
-    let part =
-        |(index, block)| content::part(block).map_err(|problem| Error::invalid_params(format!("prompt[{index}]: {problem}")));
-    blocks.into_iter().enumerate().map(part).collect()
+    Ok(PromptResult { stop_reason: result?, cost: cost.filter(|_| usage.is_some()), usage, cause })
 }
 
 pub(crate) struct CancelTurn;
 
 impl Method for CancelTurn {
-    type Params = acp::CancelNotification;
+    type Params = SessionParams;
     type Result = ();
     const NAME: &'static str = "session/cancel";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
@@ -148,8 +158,8 @@ impl Method for CancelTurn {
     const KIND: MethodKind = MethodKind::Notification;
     const SCOPE: Scope = Scope::OwnerIfAny;
 
-    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<()>> {
-        let id = session_id(&params.session_id);
+    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<()>> {
+        let id = params.session_id;
         match cx.opened(&id) {
             Some(session) => cx.check_access(&session).map(|()| session.cancel())?,
             None => drop(cx.authorize(&id).await?),

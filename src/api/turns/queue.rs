@@ -8,7 +8,7 @@ use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply, Scope};
 use crate::api::dispatch::route::Route;
 use crate::api::views::attachment::with_attachments;
-use crate::api::views::view::GetSessionParams;
+use crate::api::views::view::SessionParams;
 use crate::content::Part;
 use crate::error::{Error, Result};
 use crate::event::{Delivery, QueuedMessage};
@@ -34,7 +34,7 @@ pub(crate) struct Queue {
 pub(crate) struct ListQueue;
 
 impl Method for ListQueue {
-    type Params = GetSessionParams;
+    type Params = SessionParams;
     type Result = Queue;
     const NAME: &'static str = "_nuncio/session/queue";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
@@ -43,7 +43,7 @@ impl Method for ListQueue {
     const DOC: &'static str = "Lists the messages that wait for their delivery, oldest first. Prompts of an editor that wait for the end of the running \
          turn are not listed: the editor can cancel them.";
 
-    async fn call(cx: CallContext, params: GetSessionParams) -> Result<Reply<Queue>> {
+    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<Queue>> {
         let session = cx.open_read_only(&params.session_id).await?;
         let messages = session.log.state(|state| {
             state.queue.iter().map(|waiting| QueuedMessageView { message: waiting.queued(), seq: waiting.seq }).collect()
@@ -64,7 +64,7 @@ pub(crate) struct EditQueuedParams {
 }
 
 /// The change was recorded before the message was delivered.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct QueueChangeResult {}
 
 pub(crate) struct EditQueue;
@@ -97,11 +97,11 @@ impl Method for EditQueue {
 }
 
 /// Selects a queued message.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct RemoveQueuedParams {
-    session_id: SessionId,
-    message_id: MessageId,
+    pub session_id: SessionId,
+    pub message_id: MessageId,
 }
 
 pub(crate) struct RemoveFromQueue;

@@ -1,7 +1,7 @@
 //! The list of turns of a session.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::api::dispatch::call_context::CallContext;
@@ -18,7 +18,7 @@ use crate::session::folds::turns::{TurnRecord, TurnStatus};
 
 /// A turn. Times are in milliseconds since the Unix epoch.
 #[skip_serializing_none]
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TurnView {
     #[serde(flatten)]
@@ -35,7 +35,7 @@ pub(crate) struct TurnView {
     started_at_ms: u64,
     ended_at_ms: Option<u64>,
     /// Seq of the turn's `turn.started`.
-    first_seq: Seq,
+    pub first_seq: Seq,
     /// Seq of the event that ended the turn.
     last_seq: Option<Seq>,
 }
@@ -59,12 +59,12 @@ impl TurnView {
 }
 
 /// A page of turns, newest last. `nextCursor` is missing on the last page.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TurnsPage {
-    turns: Vec<TurnView>,
+    pub turns: Vec<TurnView>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    next_cursor: Option<String>,
+    pub next_cursor: Option<String>,
 }
 
 pub(crate) struct ListTurns;

@@ -7,11 +7,11 @@ use crate::config::{McpServer, SecretText};
 use crate::error::{Error, Kind, Result};
 use crate::protocol::acp;
 
-/// Converts `mcpServers` to settings, by name. A client whose token is limited to roots
+/// Converts the field `mcpServers` to settings, by name. A client whose token is limited to roots
 /// cannot start programs.
-pub(in crate::api) fn mcp_servers(cx: &CallContext, servers: Vec<acp::McpServer>) -> Result<BTreeMap<String, McpServer>> {
+pub(in crate::api) fn mcp_servers(cx: &CallContext, servers: Option<Vec<acp::McpServer>>) -> Result<BTreeMap<String, McpServer>> {
     let mut converted = BTreeMap::new();
-    for server in servers {
+    for server in servers.into_iter().flatten() {
         if matches!(server, acp::McpServer::Stdio(_)) && !cx.client.sees_all {
             return Err(Error::new(Kind::Forbidden, "mcpServers: a token that is limited to roots cannot start programs"));
         }

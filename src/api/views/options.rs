@@ -3,20 +3,36 @@
 
 use std::collections::BTreeMap;
 
-use schemars::Schema;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::api::dispatch::app::App;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::Client;
-use crate::api::dispatch::convert::session_id;
 use crate::api::dispatch::method::{Method, Reply, Scope};
 use crate::api::dispatch::route::Route;
 use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange};
+use crate::id::SessionId;
 use crate::options::{MODES, Mode, OptionValue, Thinking};
 use crate::protocol::acp;
 use crate::session::{AgentOption, Session, SessionState};
+
+/// The options of a session with their values.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionOptions {
+    modes: acp::SessionModeState,
+    config_options: Vec<acp::SessionConfigOption>,
+}
+
+impl SessionOptions {
+    /// Returns the options of a session as the caller sees them.
+    pub(in crate::api) async fn of(session: &Session, cx: &CallContext) -> SessionOptions {
+        let modes = session.log.state(modes);
+        SessionOptions { modes, config_options: config_options(&cx.app, &cx.client, session).await }
+    }
+}
 
 /// Lists all modes, with the current mode of a session.
 pub(crate) fn modes(state: &SessionState) -> acp::SessionModeState {
@@ -130,55 +146,84 @@ fn in_field(field: &str, error: Error) -> Error {
     Error { message: format!("{field}: {}", error.message), ..error }
 }
 
+/// The mode of a session.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct SetModeParams {
+    pub session_id: SessionId,
+    /// `ask`, `accept-edits`, `plan` or `auto`.
+    pub mode_id: String,
+}
+
 pub(crate) struct SetMode;
 
 impl Method for SetMode {
-    type Params = acp::SetSessionModeRequest;
-    type Result = acp::SetSessionModeResponse;
+    type Params = SetModeParams;
+    type Result = ();
     const NAME: &'static str = "session/set_mode";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "modeId": "accept-edits"}"#;
     const ROUTES: &'static [Route] = &[Route::put("/v1/sessions/{sessionId}/mode")];
     const SCOPE: Scope = Scope::Owner;
     const DOC: &'static str = "Sets what the agent may do without asking, from the next tool call on.";
 
-    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
-        let body = mode_event(&params.mode_id.0, "modeId")?;
-        let session = cx.owned(&session_id(&params.session_id)).await?;
+    async fn call(cx: CallContext, params: SetModeParams) -> Result<Reply<()>> {
+        let body = mode_event(&params.mode_id, "modeId")?;
+        let session = cx.owned(&params.session_id).await?;
         let seq = session.change(body).await?;
-        Ok(Reply::new(acp::SetSessionModeResponse::new()).after(session.log.id.clone(), seq))
+        Ok(Reply::new(()).after(session.log.id.clone(), seq))
     }
+}
+
+/// An option of a session, and its value.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SetOptionParams {
+    pub session_id: SessionId,
+    /// `mode`, `model`, `thinking` or an option of the hosted agent.
+    pub config_id: String,
+    #[serde(deserialize_with = "option_value")]
+    #[schemars(with = "String")]
+    pub value: String,
+}
+
+impl SetOptionParams {
+    pub(crate) fn new(session: &SessionId, option: &str, value: &str) -> SetOptionParams {
+        SetOptionParams { session_id: session.clone(), config_id: option.into(), value: value.into() }
+    }
+}
+
+/// Reads the value of an option, which can be a boolean in ACP.
+fn option_value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    use serde::de::Error as _;
+    match serde_json::Value::deserialize(deserializer)? {
+        serde_json::Value::String(value) => Ok(value),
+        serde_json::Value::Bool(value) => Ok(value.to_string()),
+        _ => Err(D::Error::custom("must be one of the option's values")),
+    }
+}
+
+/// All options of a session.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OptionList {
+    config_options: Vec<acp::SessionConfigOption>,
 }
 
 pub(crate) struct SetConfigOption;
 
 impl Method for SetConfigOption {
-    type Params = acp::SetSessionConfigOptionRequest;
-    type Result = acp::SetSessionConfigOptionResponse;
+    type Params = SetOptionParams;
+    type Result = OptionList;
     const NAME: &'static str = "session/set_config_option";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "configId": "thinking", "value": "high"}"#;
     const ROUTES: &'static [Route] = &[Route::put("/v1/sessions/{sessionId}/config/{configId}")];
     const SCOPE: Scope = Scope::Owner;
     const DOC: &'static str = "Sets the option `mode`, `model` or `thinking`. Returns all options.";
 
-    /// Declares `value` as a string, because all options have string values.
-    fn rest_schema(params: &mut Schema, _: &mut Schema) {
-        params.remove("anyOf");
-        if let Some(Value::Object(all)) = params.get_mut("properties") {
-            all.insert("value".into(), json!({ "type": "string" }));
-        }
-        if let Some(Value::Array(required)) = params.get_mut("required") {
-            required.push("value".into());
-        }
-    }
-
-    async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
-        let value = match &params.value {
-            acp::SessionConfigOptionValue::ValueId { value } => value.0.to_string(),
-            acp::SessionConfigOptionValue::Boolean { value } => value.to_string(),
-            _ => return Err(Error::invalid_params("value: must be one of the option's values")),
-        };
-        let session = cx.owned(&session_id(&params.session_id)).await?;
-        let body = match &*params.config_id.0 {
+    async fn call(cx: CallContext, params: SetOptionParams) -> Result<Reply<OptionList>> {
+        let SetOptionParams { session_id, config_id, value } = params;
+        let session = cx.owned(&session_id).await?;
+        let body = match &*config_id {
             "mode" => mode_event(&value, "value")?,
             "model" => {
                 let (cwd, hosted) = session.log.state(|state| (state.cwd.clone(), state.settings.agent.is_some()));
@@ -202,7 +247,7 @@ impl Method for SetConfigOption {
             },
         };
         let seq = session.change(body).await?;
-        let response = acp::SetSessionConfigOptionResponse::new(config_options(&cx.app, &cx.client, &session).await);
-        Ok(Reply::new(response).after(session.log.id.clone(), seq))
+        let list = OptionList { config_options: config_options(&cx.app, &cx.client, &session).await };
+        Ok(Reply::new(list).after(session.log.id.clone(), seq))
     }
 }

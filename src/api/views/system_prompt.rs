@@ -1,8 +1,9 @@
-//! The system prompt that a client sends with a session: ACP's field `systemPrompt`, and
-//! `_meta.systemPrompt` of earlier clients.
+//! The system prompt that a client sends with a session: a text that replaces nuncio's own, or an
+//! object of one of these forms: `{"append": TEXT}`, which adds a text, and ACP's `systemPrompt`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::api::dispatch::params::decode;
 use crate::error::{Error, Result};
 use crate::event::SessionChange;
 use crate::protocol::acp;
@@ -17,21 +18,40 @@ pub(in crate::api) struct SystemPromptChange {
     pub append: Option<String>,
 }
 
+/// Returns whether a value of `_meta.systemPrompt` is a system prompt as in claude-agent-acp. Other
+/// values there are ignored.
+pub(in crate::api) fn is_valid(value: &Value) -> bool {
+    let is_text = |value: &Value| value.as_str().is_some_and(|text| !text.is_empty());
+    is_text(value) || is_text(&value["append"])
+}
+
+/// Replaces the text of a system prompt, and keeps what it appends.
+pub(in crate::api) fn replaced(given: Value, text: Value) -> Result<Value> {
+    let append = SystemPromptChange::read(Some(given))?.append;
+    Ok(match append {
+        Some(append) => json!({ "replace": text, "append": append }),
+        None => text,
+    })
+}
+
 impl SystemPromptChange {
-    /// Reads the field `systemPrompt`. Without the field, reads `_meta.systemPrompt` as in
-    /// claude-agent-acp: a text that replaces the system prompt, or `{"append": text}`; other
-    /// shapes are ignored.
-    pub(in crate::api) fn read(field: Option<acp::SystemPrompt>, meta: Option<&acp::Meta>) -> Result<SystemPromptChange> {
-        if let Some(prompt) = field {
-            return SystemPromptChange::from_field(prompt);
+    /// Reads the field `systemPrompt`.
+    pub(in crate::api) fn read(field: Option<Value>) -> Result<SystemPromptChange> {
+        match field {
+            None | Some(Value::Null) => Ok(SystemPromptChange::default()),
+            Some(prompt) if prompt.get("content").is_some() || prompt.get("mode").is_some() => {
+                SystemPromptChange::from_acp(decode("systemPrompt", prompt)?)
+            }
+            Some(Value::Object(mut parts)) => {
+                let mut text =
+                    |name: &str| parts.remove(name).map(|text| decode(&format!("systemPrompt.{name}"), text)).transpose();
+                Ok(SystemPromptChange { replace: text("replace")?, append: text("append")? })
+            }
+            Some(text) => Ok(SystemPromptChange { replace: decode("systemPrompt", text)?, append: None }),
         }
-        let given = meta.and_then(|meta| meta.get("systemPrompt"));
-        let text = |value: Option<&Value>| value.and_then(Value::as_str).filter(|text| !text.is_empty()).map(String::from);
-        let append = text(given.and_then(|given| given.get("append")));
-        Ok(SystemPromptChange { replace: text(given), append })
     }
 
-    fn from_field(prompt: acp::SystemPrompt) -> Result<SystemPromptChange> {
+    fn from_acp(prompt: acp::SystemPrompt) -> Result<SystemPromptChange> {
         let mut texts = Vec::new();
         for (index, block) in prompt.content.into_iter().enumerate() {
             let acp::ContentBlock::Text(text) = block else {

@@ -90,6 +90,18 @@ impl Activity {
         self.last_turn.as_ref()?.stop_reason
     }
 
+    pub(crate) fn waiting(&self) -> bool {
+        self.waiting
+    }
+
+    pub(crate) fn origin(&self) -> Option<&str> {
+        self.origin.as_deref()
+    }
+
+    pub(crate) fn agent(&self) -> Option<&str> {
+        self.agent.as_deref()
+    }
+
     pub(crate) fn status(&self) -> SessionStatus {
         self.status
     }
@@ -113,68 +125,68 @@ impl Activity {
 }
 
 /// Selects a session.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct GetSessionParams {
+pub(crate) struct SessionParams {
     pub session_id: SessionId,
 }
 
 /// Current state of a session.
 #[skip_serializing_none]
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionView {
-    session_id: SessionId,
-    cwd: PathBuf,
-    additional_directories: Vec<PathBuf>,
-    title: Option<String>,
+    pub session_id: SessionId,
+    pub cwd: PathBuf,
+    pub additional_directories: Vec<PathBuf>,
+    pub title: Option<String>,
     #[serde(flatten)]
-    activity: Activity,
+    pub activity: Activity,
     /// Why no turn can start, if the status is `none` and the directory is missing.
-    unavailable: Option<String>,
-    mode: OptionValue<Mode>,
+    pub unavailable: Option<String>,
+    pub mode: OptionValue<Mode>,
     /// The model of the next turn, `PROVIDER/NAME`; missing if it is not known yet.
-    model: Option<String>,
-    thinking: Option<OptionValue<Thinking>>,
+    pub model: Option<String>,
+    pub thinking: Option<OptionValue<Thinking>>,
     /// The system prompt of the next turn; missing for hosted agents.
-    system_prompt: Option<String>,
+    pub system_prompt: Option<String>,
     /// Names of the tools that the model can call; `GET /v1/tools?sessionId=` describes them.
-    tools: Vec<String>,
+    pub tools: Vec<String>,
     /// The id of the session in the hosted agent, from its first turn on.
-    agent_session: Option<String>,
+    pub agent_session: Option<String>,
     /// The setting or the file with which the hosted agent makes calls without asking nuncio, so
     /// that the mode and the rules have no effect on them. Missing if it asks, or if this is not
     /// known.
-    agent_rules: Option<String>,
+    pub agent_rules: Option<String>,
     /// The tool call of another session that created this session of a subagent.
-    parent: Option<ParentView>,
+    pub parent: Option<ParentView>,
     /// The sessions of the subagents, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    children: Vec<ChildView>,
+    pub children: Vec<ChildView>,
     /// RFC 3339, as is `updatedAt`.
-    created_at: String,
-    updated_at: String,
+    pub created_at: String,
+    pub updated_at: String,
     /// The running turn.
-    turn_id: Option<TurnId>,
+    pub turn_id: Option<TurnId>,
     /// The message that is being written, with its text so far.
-    open_message: Option<OpenMessageView>,
+    pub open_message: Option<OpenMessageView>,
     /// Seq of the last event.
-    head: Seq,
+    pub head: Seq,
     /// Tokens of the model's context window that the conversation uses.
-    context_tokens: u64,
+    pub context_tokens: u64,
     /// Total usage of the session's model requests and of its subagents that have ended.
-    usage: Usage,
-    plan: Vec<PlanEntry>,
+    pub usage: Usage,
+    pub plan: Vec<PlanEntry>,
     /// Number of queued messages.
-    queued: usize,
-    modes: acp::SessionModeState,
+    pub queued: usize,
+    pub modes: acp::SessionModeState,
 }
 
 /// A message that a model is writing. `text` has the part that was received.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "OpenMessage")]
-struct OpenMessageView {
+pub(crate) struct OpenMessageView {
     message_id: MessageId,
     role: Role,
     text: String,
@@ -187,9 +199,9 @@ impl OpenMessageView {
 }
 
 /// The tool call that created the session of a subagent.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct ParentView {
+pub(crate) struct ParentView {
     session_id: SessionId,
     turn_id: TurnId,
     tool_call_id: ToolCallId,
@@ -210,9 +222,9 @@ impl ParentView {
 }
 
 /// The session of a subagent.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct ChildView {
+pub(crate) struct ChildView {
     session_id: SessionId,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
@@ -223,7 +235,7 @@ struct ChildView {
 pub(crate) struct GetSession;
 
 impl Method for GetSession {
-    type Params = GetSessionParams;
+    type Params = SessionParams;
     type Result = SessionView;
     const NAME: &'static str = "_nuncio/session/get";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
@@ -231,7 +243,7 @@ impl Method for GetSession {
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Returns the current state of a session, such as its activity, mode, model, system prompt and plan.";
 
-    async fn call(cx: CallContext, params: GetSessionParams) -> Result<Reply<SessionView>> {
+    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<SessionView>> {
         let sessions = cx.authorize(&params.session_id).await?;
         let id = &params.session_id;
         // The owner first: the state is then at least as new.
@@ -296,15 +308,15 @@ async fn children(sessions: &Sessions, id: &SessionId) -> Result<Vec<ChildView>>
 }
 
 /// Selects a page of a session.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct PageParams {
     pub session_id: SessionId,
     /// `nextCursor` of the previous page.
-    cursor: Option<String>,
+    pub cursor: Option<String>,
     /// Page size: 1 to 200; 50 when it is missing.
     #[schemars(range(min = 1, max = 200))]
-    limit: Option<usize>,
+    pub limit: Option<usize>,
 }
 
 impl PageParams {

@@ -14,11 +14,11 @@ use super::file;
 use crate::api::{App, StopAgents, StopAgentsParams, StoppedAgents};
 use crate::app::{self, Bootstrap};
 use crate::cli::terminal::output::{print, print_json, print_stderr};
+use crate::client::SessionClient;
 use crate::config::{AgentKind, HostedAgent};
 use crate::error::{Error, Result};
 use crate::hub::{self, AgentCheck, KNOWN};
 use crate::id::SessionId;
-use crate::local::LocalClient;
 use crate::session::HostedProcess;
 use crate::terminal_text::output_line;
 
@@ -118,7 +118,7 @@ fn add(file: &Path, options: AgentsAddOptions) -> Result<u8> {
 /// Ends processes of agents, and prints a line for each. Returns exit code 1 if another nuncio
 /// process could not be asked.
 async fn stop(app: Arc<App>, params: StopAgentsParams) -> Result<u8> {
-    let result = LocalClient::new(app.clone(), "terminal").call::<StopAgents>(params).await;
+    let result = SessionClient::new(app.clone(), "terminal").call::<StopAgents>(params).await;
     app.shut_down().await;
     let StoppedAgents { stopped, failures } = result?;
     for HostedProcess { agent, pid, cwd, .. } in &stopped {

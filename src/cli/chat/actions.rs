@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getpid, kill_process};
-use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -12,12 +11,16 @@ use tokio_util::sync::CancellationToken;
 use super::commands::{self, ChatCommand, CommandRow};
 use super::info::SessionInfo;
 use super::keys::TerminalModes;
+use super::memory;
 use super::state::Chat;
-use super::{client, memory};
+use crate::api::{NewSessionParams, OpenSessionParams, SetTitle, SetTitleParams};
+use crate::cli::sessions::opening;
 use crate::cli::terminal::activity::CurrentWork;
 use crate::cli::terminal::notify;
 use crate::cli::terminal::renderer::{RenderOptions, TerminalRenderer};
+use crate::content::Part;
 use crate::error::{Error, Result};
+use crate::event::Delivery;
 use crate::id::SessionId;
 use crate::similar_names::nearest;
 use crate::transcript::Transcript;
@@ -55,7 +58,7 @@ impl Chat {
             return self.run_command(row, argument).await;
         }
         self.check_command(text)?;
-        self.send(text, if self.view.busy { "steer" } else { "queue" }).await.map(|()| false)
+        self.send(text, if self.view.busy { Delivery::Steer } else { Delivery::Queue }).await.map(|()| false)
     }
 
     /// Returns an error if a text begins with a command that does not exist.
@@ -74,9 +77,9 @@ impl Chat {
     }
 
     /// Sends a message with the attachments. If it fails, the attachments stay.
-    pub(super) async fn send(&mut self, text: &str, delivery: &str) -> Result<()> {
-        let text = Some(text).filter(|text| !text.trim().is_empty()).map(|text| json!({ "type": "text", "text": text }));
-        let parts: Vec<Value> = text.into_iter().chain(self.attached.iter().cloned()).collect();
+    pub(super) async fn send(&mut self, text: &str, delivery: Delivery) -> Result<()> {
+        let text = Some(text).filter(|text| !text.trim().is_empty()).map(Part::text);
+        let parts: Vec<Part> = text.into_iter().chain(self.attached.iter().cloned()).collect();
         self.session.message(parts, delivery).await?;
         (self.attached, self.view.attached) = (Vec::new(), Vec::new());
         Ok(())
@@ -108,11 +111,11 @@ impl Chat {
             ChatCommand::Resume if argument.is_empty() => self.tasks.list_sessions(),
             ChatCommand::Resume => self.continue_session(argument).await?,
             ChatCommand::Fork => {
-                let forked = client::session_id(&self.session.call("session/fork", json!({})).await?)?;
+                let forked = self.session.client.fork(&id).await?;
                 self.view.print("the session continues in a copy\n");
                 self.switch(&forked, true).await?;
             }
-            ChatCommand::Rename => drop(self.session.call("session/set_title", json!({ "title": argument })).await?),
+            ChatCommand::Rename => self.rename(argument).await?,
             ChatCommand::Attach => self.attach_file(argument).await?,
             ChatCommand::Diff => self.tasks.read_diff(&id),
             ChatCommand::Copy => self.copy()?,
@@ -136,6 +139,11 @@ impl Chat {
         Ok(false)
     }
 
+    async fn rename(&self, title: &str) -> Result<()> {
+        let params = SetTitleParams { session_id: self.session.id.clone(), title: title.into() };
+        self.session.client.call::<SetTitle>(params).await.map(drop)
+    }
+
     async fn set(&mut self, option: &str, value: &str) -> Result<()> {
         self.session.set_option(option, value).await?;
         self.view.print(&format!("{option} {value}\n"));
@@ -146,18 +154,17 @@ impl Chat {
     /// Begins a session, and shows it.
     async fn begin_session(&mut self, agent: Option<&str>) -> Result<()> {
         let directory = self.directory();
-        let fields = match agent.or(self.view.info.agent.as_deref()) {
-            Some(agent) => json!({ "agent": agent }),
-            None => json!({}),
-        };
-        let id = self.session.client.begin(&directory.to_string_lossy(), fields).await?;
+        let agent = agent.or(self.view.info.agent.as_deref()).map(String::from);
+        let params = NewSessionParams { cwd: Some(directory.clone()), agent, ..NewSessionParams::default() };
+        let (id, _) = self.session.client.begin(params).await?;
         self.view.print(&format!("nuncio · {} · session {id}\n", directory.display()));
         self.switch(&id, false).await
     }
 
     /// Continues a session. `id` can be a unique start of its id.
     pub(super) async fn continue_session(&mut self, id: &str) -> Result<()> {
-        let id = self.session.client.resume(id).await?;
+        let client = &self.session.client;
+        let (id, _) = client.resume(OpenSessionParams::new(opening::find(client, id).await?)).await?;
         self.view.print(&format!("session {id}\n"));
         self.switch(&id, true).await
     }
@@ -186,7 +193,7 @@ impl Chat {
         let path = self.session.client.app().cwd.join(&name);
         let mut renderer = TerminalRenderer::new(RenderOptions { replay: true, ..RenderOptions::default() }, &self.directory());
         let (mut transcript, mut text) = (Transcript::default(), String::new());
-        let mut events = self.session.client.follow(&self.session.id, 0).await?;
+        let mut events = self.session.client.follow(&self.session.id, 0, None).await?;
         for event in events.committed().await? {
             for block in transcript.apply(&event) {
                 renderer.render(&block).iter().for_each(|piece| text.push_str(piece.text()));

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
 
 use super::state::Chat;
 use crate::cli::run::attached_files;
+use crate::content::Part;
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::process::Command;
-use crate::protocol::content::part;
 use crate::workspace::image_type;
 
 /// Programs that print the image in the clipboard: Wayland, X11, macOS.
@@ -26,13 +25,12 @@ impl Chat {
     pub(super) async fn attach_file(&mut self, path: &str) -> Result<()> {
         let app = self.session.client.app();
         let path = app.cwd.join(path);
-        let block = attached_files::read_file(&path, &app.services.launcher).await?;
-        let part = part(block).map_err(Error::invalid_params)?;
-        self.attach(json!(part), path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default());
+        let part = attached_files::read_file(&path, &app.services.launcher).await?;
+        self.attach(part, path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default());
         Ok(())
     }
 
-    fn attach(&mut self, part: serde_json::Value, name: String) {
+    fn attach(&mut self, part: Part, name: String) {
         self.attached.push(part);
         self.view.attached.push(name);
     }
@@ -63,7 +61,7 @@ impl Chat {
                 if bytes.len() > limits::IMAGE_BYTES_MAX {
                     return Err(Error::invalid_params("the image in the clipboard is too large"));
                 }
-                let part = json!({ "type": "image", "mimeType": kind, "data": STANDARD.encode(&bytes) });
+                let part = Part::Image { mime_type: kind.into(), data: STANDARD.encode(&bytes) };
                 self.attach(part, "image of the clipboard".into());
                 return Ok(());
             }

@@ -2,6 +2,7 @@
 
 use super::input::ChatInput;
 use super::keys::TerminalModes;
+use super::session;
 use super::state::Chat;
 use crate::cli::terminal::editor::editor_command;
 use crate::error::{Error, Result};
@@ -13,7 +14,7 @@ impl Chat {
     /// editor fails.
     pub(super) async fn edit_text(&mut self, input: &mut ChatInput) -> Result<()> {
         let app = self.session.client.app().clone();
-        let directory = self.session.client.draft_directory(&self.session.id);
+        let directory = session::draft_directory(&self.session.client, &self.session.id);
         create_private_dir(&directory)?;
         let file = directory.join("edited.md");
         let _ = std::fs::remove_file(&file);

@@ -11,7 +11,7 @@ impl Chat {
         self.view.form = None;
         let sessions = self.session.client.app().sessions_now();
         let opened = sessions.and_then(|sessions| sessions.opened(&self.session.id));
-        let may_fill = !self.view.plain && self.session.client.is_local();
+        let may_fill = !self.view.plain && self.session.client.server().is_none();
         self.forms = match opened.filter(|_| may_fill) {
             Some(session) => {
                 let (client, requests) = TerminalClient::new();

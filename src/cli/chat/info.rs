@@ -2,19 +2,16 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
-use serde_json::json;
-
-use super::client::ChatClient;
+use crate::api::{GetSession, SessionParams};
 use crate::cli::terminal::amounts::tokens;
 use crate::cli::terminal::remarks::hosted_agent;
+use crate::client::SessionClient;
 use crate::content::{Cost, Usage};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::SessionId;
 
-/// The fields of `_nuncio/session/get` that the chat uses.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// The state of the session that the chat shows.
+#[derive(Debug, Default)]
 pub(crate) struct SessionInfo {
     pub session_id: String,
     pub cwd: PathBuf,
@@ -25,7 +22,6 @@ pub(crate) struct SessionInfo {
     pub agent: Option<String>,
     /// The setting or the file with which the agent acts without asking nuncio.
     pub agent_rules: Option<String>,
-    pub status: String,
     pub context_tokens: u64,
     pub usage: Usage,
     pub cost: Option<Cost>,
@@ -33,9 +29,22 @@ pub(crate) struct SessionInfo {
 }
 
 impl SessionInfo {
-    pub(crate) async fn read(client: &ChatClient, id: &SessionId) -> Result<SessionInfo> {
-        let view = client.call("_nuncio/session/get", json!({ "sessionId": id })).await?;
-        serde_json::from_value(view).map_err(|error| Error::internal(format!("_nuncio/session/get: {error}")))
+    pub(crate) async fn read(client: &SessionClient, id: &SessionId) -> Result<SessionInfo> {
+        let view = client.call::<GetSession>(SessionParams { session_id: id.clone() }).await?;
+        Ok(SessionInfo {
+            session_id: view.session_id.to_string(),
+            cwd: view.cwd,
+            title: view.title,
+            model: view.model,
+            mode: view.mode.to_string(),
+            thinking: view.thinking.map(|level| level.to_string()),
+            agent: view.activity.agent().map(String::from),
+            agent_rules: view.agent_rules,
+            context_tokens: view.context_tokens,
+            usage: view.usage,
+            cost: view.activity.cost(),
+            tools: view.tools,
+        })
     }
 
     /// Returns the name of the hosted agent, and that it acts by its own rules.

@@ -20,6 +20,7 @@ use super::state::Chat;
 use super::view::{Overlay, RejectReason};
 use crate::content::{FormAnswer, ReviewAnswer};
 use crate::error::{Error, Result};
+use crate::event::Delivery;
 use crate::id::PermissionId;
 
 /// A second Ctrl-C within this time ends the chat.
@@ -242,7 +243,7 @@ impl Chat {
             None if self.view.form.is_some() => self.focus_form(),
             None if self.view.busy && !is_empty => {
                 let text = self.take_text();
-                self.send(&text, "queue").await?;
+                self.send(&text, Delivery::Queue).await?;
             }
             None => {}
         }

@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use serde::Deserialize;
-use serde_json::Value;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::rows::shortened;
+use crate::api::{ListedSession, SessionStatus};
 use crate::cli::terminal::amounts::local_time;
 use crate::content::Cost;
 use crate::id::SessionId;
 use crate::terminal_text::output_line;
 
-pub(crate) struct ListedSession {
+/// A session of the list.
+pub(crate) struct PickerRow {
     id: SessionId,
     cwd: PathBuf,
     title: String,
@@ -25,25 +25,23 @@ pub(crate) struct ListedSession {
     cost: Option<Cost>,
 }
 
-impl ListedSession {
-    /// Reads a session of the result of `session/list`.
-    pub(crate) fn from_json(session: &Value) -> ListedSession {
-        let text = |value: &Value| output_line(value.as_str().unwrap_or_default());
-        let ours = &session["_meta"]["nuncio"];
-        let state = match (ours["waiting"].as_bool(), ours["status"].as_str()) {
-            (Some(true), _) => "waiting",
-            (_, Some("busy")) => "busy",
-            (_, Some("idle")) => "open",
-            _ => "",
+impl PickerRow {
+    pub(crate) fn new(session: ListedSession) -> PickerRow {
+        let activity = &session.activity;
+        let state = match (activity.waiting(), activity.status()) {
+            (true, _) => "waiting",
+            (false, SessionStatus::Busy) => "busy",
+            (false, SessionStatus::Idle) => "open",
+            (false, SessionStatus::None) => "",
         };
-        ListedSession {
-            id: SessionId::from(session["sessionId"].as_str().unwrap_or_default()),
-            cwd: session["cwd"].as_str().unwrap_or_default().into(),
-            title: text(&session["title"]),
-            updated: local_time(&text(&session["updatedAt"])),
+        PickerRow {
+            title: output_line(session.title.as_deref().unwrap_or_default()),
+            updated: output_line(&local_time(&session.updated_at)),
             state,
-            agent: ours["agent"].as_str().map(output_line),
-            cost: Cost::deserialize(&ours["cost"]).ok(),
+            agent: activity.agent().map(output_line),
+            cost: activity.cost(),
+            id: session.session_id,
+            cwd: session.cwd,
         }
     }
 
@@ -74,7 +72,7 @@ pub(crate) enum PickerAction {
 
 /// The list, its filter and the selected session.
 pub(crate) struct SessionPicker {
-    sessions: Vec<ListedSession>,
+    sessions: Vec<PickerRow>,
     /// The directory whose sessions are listed first.
     here: PathBuf,
     everywhere: bool,
@@ -84,13 +82,13 @@ pub(crate) struct SessionPicker {
 
 impl SessionPicker {
     /// Creates a list of the sessions of one directory, or of all if it has none.
-    pub(crate) fn new(sessions: Vec<ListedSession>, here: &Path) -> SessionPicker {
+    pub(crate) fn new(sessions: Vec<PickerRow>, here: &Path) -> SessionPicker {
         let everywhere = !sessions.iter().any(|session| session.cwd == here);
         SessionPicker { sessions, here: here.into(), everywhere, filter: String::new(), selected: 0 }
     }
 
-    fn shown(&self) -> Vec<&ListedSession> {
-        let in_place = |session: &&ListedSession| self.everywhere || session.cwd == self.here;
+    fn shown(&self) -> Vec<&PickerRow> {
+        let in_place = |session: &&PickerRow| self.everywhere || session.cwd == self.here;
         self.sessions.iter().filter(in_place).filter(|session| session.matches(&self.filter)).collect()
     }
 

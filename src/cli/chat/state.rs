@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::drafts::Draft;
@@ -13,6 +12,7 @@ use super::session::ChatSession;
 use super::updates::{ChatTasks, ChatUpdate};
 use super::view::ChatView;
 use crate::cli::terminal::renderer::RenderOptions;
+use crate::content::Part;
 
 /// A chat with one session at a time.
 pub(super) struct Chat {
@@ -25,7 +25,7 @@ pub(super) struct Chat {
     pub forms: SessionForms,
     pub rendering: RenderOptions,
     /// The attachments of the next message.
-    pub attached: Vec<Value>,
+    pub attached: Vec<Part>,
     /// When the next frame is drawn; `None`: nothing has changed.
     pub due: Option<Instant>,
     /// When Ctrl-C was pressed last.

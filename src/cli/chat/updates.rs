@@ -3,20 +3,25 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::client::ChatClient;
 use super::commands::{ArgumentValues, CompletionCandidate};
 use super::completion::{ComposerWord, WordKind};
 use super::info::SessionInfo;
-use super::picker::ListedSession;
+use super::picker::PickerRow;
+use crate::api::{
+    AgentView, CommandView, GetResult, GetResultParams, ListAgents, ListAgentsParams, ListCommands, ListModels, ListModelsParams,
+    ListSessions, ListSessionsParams, ListTools, ListToolsParams, ModelView, SearchFiles, SearchFilesParams, SessionParams,
+};
+use crate::client::SessionClient;
+use crate::config::Policy;
 use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::limits;
 use crate::options::{MODES, Thinking};
 use crate::process::Command;
+use crate::session::OfferedTool;
 use crate::task;
 use crate::terminal_text::output;
 
@@ -38,7 +43,7 @@ pub(crate) enum ChatUpdate {
     /// The candidates for a word.
     Candidates(ComposerWord, Vec<CompletionCandidate>),
     /// The sessions to choose from.
-    Sessions(Vec<ListedSession>),
+    Sessions(Vec<PickerRow>),
     /// A command of the user has ended.
     CommandEnd {
         line: String,
@@ -56,7 +61,7 @@ pub(crate) enum ChatUpdate {
 /// Starts the work. Its results arrive in the order of their ends.
 #[derive(Clone)]
 pub(crate) struct ChatTasks {
-    client: ChatClient,
+    client: SessionClient,
     updates: mpsc::Sender<ChatUpdate>,
     /// Commands of the user run one after the other.
     commands: Arc<Mutex<()>>,
@@ -64,7 +69,7 @@ pub(crate) struct ChatTasks {
 
 impl ChatTasks {
     /// Creates the tasks, and the receiver of their results.
-    pub(crate) fn new(client: ChatClient) -> (ChatTasks, mpsc::Receiver<ChatUpdate>) {
+    pub(crate) fn new(client: SessionClient) -> (ChatTasks, mpsc::Receiver<ChatUpdate>) {
         let (updates, receiver) = mpsc::channel(UPDATES_MAX);
         (ChatTasks { client, updates, commands: Arc::default() }, receiver)
     }
@@ -90,12 +95,11 @@ impl ChatTasks {
 
     /// Reads the commands of the agent.
     pub(crate) fn read_commands(&self, id: &SessionId) {
-        let (client, params) = (self.client.clone(), json!({ "sessionId": id }));
+        let (client, params) = (self.client.clone(), SessionParams { session_id: id.clone() });
         self.start(async move {
-            let listed = client.call("_nuncio/command/list", params).await?;
-            let commands = listed["commands"].as_array().into_iter().flatten();
-            let candidate = |command: &Value| candidate(&format!("/{}", text(&command["name"])), &text(&command["description"]));
-            Ok(ChatUpdate::Commands(commands.map(candidate).collect()))
+            let listed = client.call::<ListCommands>(params).await?;
+            let candidate = |command: &CommandView| candidate(&format!("/{}", command.name), &command.description);
+            Ok(ChatUpdate::Commands(listed.commands.iter().map(candidate).collect()))
         });
     }
 
@@ -131,12 +135,12 @@ impl ChatTasks {
     pub(crate) fn list_sessions(&self) {
         let client = self.client.clone();
         self.start(async move {
-            let (mut sessions, mut cursor) = (Vec::new(), Value::Null);
+            let (mut sessions, mut params) = (Vec::new(), ListSessionsParams::default());
             while sessions.len() < SESSIONS_MAX {
-                let page = client.call("session/list", json!({ "cursor": cursor })).await?;
-                sessions.extend(page["sessions"].as_array().into_iter().flatten().map(ListedSession::from_json));
-                cursor = page["nextCursor"].clone();
-                if cursor.is_null() {
+                let page = client.call::<ListSessions>(params.clone()).await?;
+                sessions.extend(page.sessions.into_iter().map(PickerRow::new));
+                params.cursor = page.next_cursor;
+                if params.cursor.is_none() {
                     break;
                 }
             }
@@ -146,12 +150,11 @@ impl ChatTasks {
 
     /// Lists the tools whose names begin with a prefix, with what may happen without asking.
     pub(crate) fn list_tools(&self, id: &SessionId, prefix: &'static str, none: &'static str) {
-        let (client, params) = (self.client.clone(), json!({ "sessionId": id }));
+        let (client, params) = (self.client.clone(), ListToolsParams { session_id: Some(id.clone()) });
         self.start(async move {
-            let listed = client.call("_nuncio/tool/list", params).await?;
-            let tools = listed["tools"].as_array().into_iter().flatten().filter(|tool| text(&tool["name"]).starts_with(prefix));
-            let line =
-                |tool: &Value| format!("{:<6} {:<20} {}\n", text(&tool["approval"]), text(&tool["name"]), text(&tool["label"]));
+            let listed = client.call::<ListTools>(params).await?;
+            let tools = listed.tools.iter().filter(|tool| tool.name.starts_with(prefix));
+            let line = |tool: &OfferedTool| format!("{:<6} {:<20} {}\n", approval(tool.approval), tool.name, tool.label);
             let lines: String = tools.map(line).collect();
             Ok(ChatUpdate::Output(if lines.is_empty() { format!("{none}\n") } else { lines }))
         });
@@ -176,12 +179,11 @@ impl ChatTasks {
 
     /// Reads the uncommitted changes in the directory of a session, or those of its workspace.
     pub(crate) fn read_diff(&self, id: &SessionId) {
-        let (client, params) = (self.client.clone(), json!({ "sessionId": id, "diff": true }));
+        let (client, params) = (self.client.clone(), GetResultParams { session_id: id.clone(), diff: true });
         self.start(async move {
-            let result = client.call("_nuncio/session/result", params).await?;
-            match result["diff"].as_str() {
-                Some("") => Ok(ChatUpdate::Output("no changes\n".into())),
-                Some(diff) => Ok(ChatUpdate::Diff(diff.into())),
+            match client.call::<GetResult>(params).await?.diff {
+                Some(diff) if diff.is_empty() => Ok(ChatUpdate::Output("no changes\n".into())),
+                Some(diff) => Ok(ChatUpdate::Diff(diff)),
                 None => Err(Error::invalid_params("/diff: git found no repository, or failed")),
             }
         });
@@ -189,7 +191,7 @@ impl ChatTasks {
 }
 
 /// Runs a command. Returns its output, without control sequences, and its exit code.
-async fn run(client: &ChatClient, command: Command) -> Result<(String, Option<i32>)> {
+async fn run(client: &SessionClient, command: Command) -> Result<(String, Option<i32>)> {
     let mut child = client.app().services.launcher.spawn(&command)?;
     let mut bytes = Vec::new();
     let mut truncated = false;
@@ -209,32 +211,33 @@ async fn run(client: &ChatClient, command: Command) -> Result<(String, Option<i3
     Ok((if truncated { format!("… earlier output\n{text}") } else { text }, Some(status.code)))
 }
 
-async fn agents(client: &ChatClient) -> Result<Vec<CompletionCandidate>> {
-    let listed = client.call("_nuncio/agent/list", json!({})).await?;
-    let agent = |agent: &Value| {
-        let about = agent["problem"].as_str().map_or_else(|| text(&agent["kind"]), String::from);
-        candidate(&text(&agent["name"]), &about)
-    };
-    Ok(listed["agents"].as_array().into_iter().flatten().map(agent).collect())
+async fn agents(client: &SessionClient) -> Result<Vec<CompletionCandidate>> {
+    let listed = client.call::<ListAgents>(ListAgentsParams { cwd: None }).await?;
+    let agent = |agent: &AgentView| candidate(&agent.name, agent.problem.as_ref().unwrap_or(&agent.kind));
+    Ok(listed.agents.iter().map(agent).collect())
 }
 
-async fn models(client: &ChatClient) -> Result<Vec<CompletionCandidate>> {
-    let listed = client.call("_nuncio/model/list", json!({})).await?;
-    let model = |model: &Value| candidate(&text(&model["id"]), &text(&model["displayName"]));
-    Ok(listed["models"].as_array().into_iter().flatten().map(model).collect())
+async fn models(client: &SessionClient) -> Result<Vec<CompletionCandidate>> {
+    let listed = client.call::<ListModels>(ListModelsParams::default()).await?;
+    let model = |model: &ModelView| candidate(&model.id, model.display_name.as_deref().unwrap_or_default());
+    Ok(listed.models.iter().map(model).collect())
 }
 
-async fn paths(client: &ChatClient, id: &SessionId, query: &str, mark: &str) -> Result<Vec<CompletionCandidate>> {
-    let params = json!({ "sessionId": id, "query": query, "limit": PATHS_MAX });
-    let found = client.call("_nuncio/file/search", params).await?;
-    let paths = found["paths"].as_array().into_iter().flatten();
-    Ok(paths.map(|path| candidate(&format!("{mark}{}", text(path)), "")).collect())
+async fn paths(client: &SessionClient, id: &SessionId, query: &str, mark: &str) -> Result<Vec<CompletionCandidate>> {
+    let params = SearchFilesParams { session_id: id.clone(), query: query.into(), limit: Some(PATHS_MAX) };
+    let found = client.call::<SearchFiles>(params).await?;
+    Ok(found.paths.iter().map(|path| candidate(&format!("{mark}{path}"), "")).collect())
+}
+
+/// Returns what happens to an ordinary call.
+fn approval(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Allow => "allow",
+        Policy::Ask => "ask",
+        Policy::Deny => "deny",
+    }
 }
 
 fn candidate(value: &str, about: &str) -> CompletionCandidate {
     CompletionCandidate { value: value.into(), about: about.into() }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
 }

@@ -95,9 +95,6 @@ pub(in crate::cli) struct ChatOptions {
     /// Print only finished lines and read whole lines, for screen readers: nothing is redrawn
     #[arg(long)]
     pub plain: bool,
-    /// Use the sessions of the nuncio server at URL, with the token in NUNCIO_TOKEN
-    #[arg(long, value_name = "URL")]
-    pub url: Option<String>,
     /// Notify while the terminal has no focus: auto, bell or off
     #[arg(long, value_enum, default_value_t, hide_possible_values = true, value_name = "WAY")]
     pub notify: NotifyMode,
@@ -114,6 +111,9 @@ pub(in crate::cli) struct SessionOptions {
     /// Set the title of the new session
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["last", "resume"], value_parser = title)]
     pub title: Option<String>,
+    /// Use the sessions of the nuncio server at URL, with the token in NUNCIO_TOKEN
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
 }
 
 impl SessionOptions {
@@ -162,6 +162,7 @@ impl RunOptions {
             ("--resume", self.session.resume.is_some()),
             ("--title", self.session.title.is_some()),
             ("--ephemeral", self.ephemeral),
+            ("--url", self.session.url.is_some()),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))
     }

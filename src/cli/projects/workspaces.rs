@@ -11,8 +11,8 @@ use crate::api::{
 };
 use crate::cli::flags::workspace_flags::WorkspacesCommand;
 use crate::cli::terminal::output::{print, print_json, print_stderr};
+use crate::client::SessionClient;
 use crate::error::{Error, Result};
-use crate::local::LocalClient;
 use crate::store::WorkspaceState;
 use crate::terminal_text::output_line;
 use crate::worktrees::{ApplyMode, ApplyOutcome, PathList, WorkspaceInfo};
@@ -20,7 +20,7 @@ use crate::worktrees::{ApplyMode, ApplyOutcome, PathList, WorkspaceInfo};
 /// Runs `nuncio workspaces`. Returns the exit code: 1 if a workspace was not applied because of
 /// conflicts, or not deleted because it has changed.
 pub(crate) async fn run(app: Arc<App>, command: WorkspacesCommand) -> Result<u8> {
-    let client = LocalClient::new(app.clone(), "terminal");
+    let client = SessionClient::new(app.clone(), "terminal");
     let result = match command {
         WorkspacesCommand::List { here, json } => list(&client, here.then(|| app.cwd.clone()), json).await,
         WorkspacesCommand::Create { name, branch, base, json } => {
@@ -49,7 +49,7 @@ pub(crate) async fn run(app: Arc<App>, command: WorkspacesCommand) -> Result<u8>
     result
 }
 
-async fn list(client: &LocalClient, cwd: Option<PathBuf>, json: bool) -> Result<u8> {
+async fn list(client: &SessionClient, cwd: Option<PathBuf>, json: bool) -> Result<u8> {
     for workspace in client.call::<ListWorkspaces>(ListWorkspacesParams { cwd }).await?.workspaces {
         if json {
             print_json(line(&workspace)?)?;
@@ -60,7 +60,7 @@ async fn list(client: &LocalClient, cwd: Option<PathBuf>, json: bool) -> Result<
     Ok(0)
 }
 
-async fn create(client: &LocalClient, params: CreateWorkspaceParams, json: bool) -> Result<u8> {
+async fn create(client: &SessionClient, params: CreateWorkspaceParams, json: bool) -> Result<u8> {
     let created = client.call::<CreateWorkspace>(params).await?;
     for warning in &created.warnings {
         print_stderr(format!("nuncio: {}\n", output_line(warning)));
@@ -74,7 +74,7 @@ async fn create(client: &LocalClient, params: CreateWorkspaceParams, json: bool)
 }
 
 /// Finds a workspace by its id, or by its name in the repository of `cwd`. Returns its id.
-async fn find(client: &LocalClient, cwd: &std::path::Path, name: &str) -> Result<String> {
+async fn find(client: &SessionClient, cwd: &std::path::Path, name: &str) -> Result<String> {
     let all = client.call::<ListWorkspaces>(ListWorkspacesParams::default()).await?.workspaces;
     let here = client.call::<ListWorkspaces>(ListWorkspacesParams { cwd: Some(cwd.into()) }).await;
     let here = here.map(|here| here.workspaces).unwrap_or_default();

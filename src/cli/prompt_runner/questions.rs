@@ -11,15 +11,15 @@ use crate::cli::terminal::client::{FormRequest, TerminalClient};
 use crate::cli::terminal::form;
 use crate::cli::terminal::lines::TerminalLines;
 use crate::cli::terminal::output::print_question;
+use crate::client::SessionClient;
 use crate::content::PermissionOptionKind;
 use crate::id::{PermissionId, SessionId};
-use crate::local::LocalClient;
 use crate::session::attached_clients::AttachedClient;
 use crate::transcript::PermissionQuestion;
 
 /// Asks the questions of a session. Each one has a task that waits for the user's answer.
 pub(super) struct TerminalQuestions {
-    client: LocalClient,
+    client: SessionClient,
     pub approver: Approver,
     asked: Vec<(PermissionId, AbortOnDropHandle<()>)>,
     /// Forms to show. `None` without a terminal.
@@ -32,7 +32,7 @@ pub(super) struct TerminalQuestions {
 
 impl TerminalQuestions {
     /// Creates the questions of a session. On a terminal, its forms are shown, too.
-    pub(super) fn new(client: &LocalClient, session: &SessionId, approver: Approver) -> TerminalQuestions {
+    pub(super) fn new(client: &SessionClient, session: &SessionId, approver: Approver) -> TerminalQuestions {
         let opened = client.app().sessions_now().and_then(|sessions| sessions.opened(session));
         let (forms, attached) = match (&approver, opened) {
             (Approver::Terminal(_), Some(session)) => {

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use super::PromptRunner;
-use crate::api::{ListPermissions, ListPermissionsParams, PermissionView};
+use super::elsewhere::turn_ended;
+use crate::api::{GetSession, ListPermissions, ListPermissionsParams, PermissionView, SessionParams};
 use crate::cli::terminal::input_queue::InputQueue;
 use crate::cli::terminal::output::{print_question, print_stderr};
 use crate::content::REVIEW;
@@ -54,11 +55,17 @@ impl PromptRunner {
     /// Shows the running turn of the session to its end, in whichever process it runs. Returns the
     /// exit code.
     pub(crate) async fn follow_turn(&mut self) -> Result<u8> {
+        let no_turn = || Error::invalid_params("no prompt").hint("nuncio run --continue \"fix the failing test\"");
+        if self.client.server().is_some() {
+            let view = self.client.call::<GetSession>(SessionParams { session_id: self.session.clone() }).await?;
+            let ended = turn_ended(view.turn_id.ok_or_else(no_turn)?, self.ended.subscribe());
+            return self.show_unprompted(ended).await;
+        }
         let Some(session) = self.client.app().sessions_now().and_then(|sessions| sessions.opened(&self.session)) else {
             return Ok(0);
         };
         if session.log.state(|state| state.turn.is_none()) {
-            return Err(Error::invalid_params("no prompt").hint("nuncio run --continue \"fix the failing test\""));
+            return Err(no_turn());
         }
         self.show_unprompted(session.turn_recorded()).await
     }

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
 
 use super::application::{MODEL_EVENTS_MAX, WaitingCalls, answers, build};
 use super::expectation::{Expectation, read_files};
@@ -16,16 +14,18 @@ use super::recorded_model::{ModelEvent, RecordedAnswers, SentRequests};
 use super::recording::{Act, Action, Moment, RecordedSession, SECTIONS, SETTINGS};
 use super::session_log::{CallRecord, SessionRecord};
 use super::workspace::{ReplayDirectories, git};
-use crate::api::{AnswerPermission, AnswerPermissionParams, App, CancelTurn, Prompt, SetMode, method};
+use crate::api::{
+    AnswerPermission, AnswerPermissionParams, App, CancelTurn, MessageParams, Prompt, PromptParams, SendMessage, SessionParams,
+    SetConfigOption, SetMode, SetModeParams, SetOptionParams,
+};
 use crate::app;
+use crate::client::{SessionClient, SessionEvents};
 use crate::config::{Environment, Trust, TrustedContent};
 use crate::content::PermissionOptionKind;
 use crate::error::{Error, Result};
 use crate::event::{Body, Event, PermissionRequest, QueuedMessage, ToolUpdate};
 use crate::id::{MessageId, SessionId};
-use crate::local::{LocalClient, LocalEvents};
 use crate::process::{ProcessLauncher, Sandbox};
-use crate::protocol::{acp, content};
 use crate::session::clock::now_ms;
 use crate::session::permissions::broker::Responder;
 use crate::task;
@@ -44,7 +44,7 @@ pub(super) struct ReplayResult {
 
 /// A running replay.
 struct Player {
-    client: LocalClient,
+    client: SessionClient,
     session: SessionId,
     names: Arc<RecordedAnswers>,
     idle: VecDeque<Action>,
@@ -171,7 +171,7 @@ async fn perform(
 ) -> Result<SessionId> {
     let sessions = app.sessions().await?.clone();
     let session = sessions.create(app.cwd.clone(), recording.mode, recording.change.clone()).await?.log.id.clone();
-    let client = LocalClient::new(app.clone(), "replay");
+    let client = SessionClient::new(app.clone(), "replay");
     let mut events = client.follow(&session, 0, recording.attended.then_some(Responder::Person)).await?;
     let (returned, mut returns) = mpsc::channel(MODEL_EVENTS_MAX);
     let (idle, others) = recording.actions.iter().cloned().partition(|action| matches!(action.at, Moment::Turns(_)));
@@ -200,7 +200,7 @@ async fn perform(
 impl Player {
     async fn run(
         &mut self,
-        events: &mut LocalEvents,
+        events: &mut SessionEvents,
         reached: &mut mpsc::Receiver<ModelEvent>,
         returns: &mut mpsc::Receiver<Result<()>>,
     ) -> Result<()> {
@@ -269,11 +269,11 @@ impl Player {
             Body::MessageCompleted { message_id, .. } => drop(self.queue.remove(message_id)),
             Body::ToolUpdated(ToolUpdate { tool_call_id, status: Some(crate::content::ToolStatus::InProgress), .. }) => {
                 if let Some(waits) = self.waiting.remove(tool_call_id.as_str()) {
-                    let (client, id) = (self.client.clone(), acp::SessionId::new(self.session.as_str()));
+                    let (client, session_id) = (self.client.clone(), self.session.clone());
                     // Earlier the call would not run, and have another result.
                     task::spawn(async move {
                         waits.notified().await;
-                        client.call::<CancelTurn>(acp::CancelNotification::new(id)).await
+                        client.call::<CancelTurn>(SessionParams { session_id }).await
                     });
                 }
             }
@@ -301,44 +301,35 @@ impl Player {
     }
 
     async fn act(&mut self, act: Act) -> Result<()> {
-        let id = acp::SessionId::new(self.session.as_str());
+        let session_id = self.session.clone();
         let names = self.names.clone();
         let actual =
             |parts: &[crate::content::Part]| super::normaliser::mapped(parts, &mut |text| names.sent.lock().names.actual(text));
         match act {
             Act::Prompt { parts } => {
-                let blocks = actual(&parts).iter().map(content::block).collect::<Vec<_>>();
+                let params = PromptParams::new(&session_id, actual(&parts));
                 let (client, returned) = (self.client.clone(), self.returned.clone());
                 self.prompts += 1;
                 task::spawn(async move {
-                    let ended = client.call::<Prompt>(acp::PromptRequest::new(id, blocks)).await;
+                    let ended = client.call::<Prompt>(params).await;
                     // Fails only when the replay has ended.
                     let _ = returned.send(ended.map(drop)).await;
                 });
                 Ok(())
             }
             Act::Message { parts, delivery, auto_run } => {
-                let params =
-                    json!({ "sessionId": self.session, "parts": actual(&parts), "delivery": delivery, "autoRun": auto_run });
-                self.row("_nuncio/session/message", params).await
+                let params = MessageParams { delivery, auto_run, ..MessageParams::new(&session_id, actual(&parts)) };
+                self.client.call::<SendMessage>(params).await.map(drop)
             }
-            Act::Mode { mode } => {
-                self.client.call::<SetMode>(acp::SetSessionModeRequest::new(id, mode.to_string())).await.map(drop)
-            }
+            Act::Mode { mode } => self.client.call::<SetMode>(SetModeParams { session_id, mode_id: mode.to_string() }).await,
             Act::Model { model } => self.option("model", &model).await,
             Act::Thinking { level } => self.option("thinking", &level).await,
-            Act::Cancel => self.client.call::<CancelTurn>(acp::CancelNotification::new(id)).await,
+            Act::Cancel => self.client.call::<CancelTurn>(SessionParams { session_id }).await,
         }
     }
 
     async fn option(&self, name: &str, value: &str) -> Result<()> {
-        let params = json!({ "sessionId": self.session, "configId": name, "value": value });
-        self.row("session/set_config_option", params).await
-    }
-
-    async fn row(&self, name: &str, params: Value) -> Result<()> {
-        let row = method(name).ok_or_else(|| Error::internal(format!("{name} is not in the method table")))?;
-        self.client.call_row(row, params, CancellationToken::new()).await.map(drop)
+        self.client.call::<SetConfigOption>(SetOptionParams::new(&self.session, name, value)).await.map(drop)
     }
 }
 

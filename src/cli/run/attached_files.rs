@@ -1,4 +1,4 @@
-//! `nuncio run --file`: reads files as the content blocks that editors send for them.
+//! `nuncio run --file`: reads files as the parts of a prompt.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 
-use crate::content::{HTML, PDF};
+use crate::content::{HTML, PDF, Part};
 use crate::documents::DocumentKind;
 use crate::error::{Error, Kind, Result};
 use crate::limits;
 use crate::process::ProcessLauncher;
-use crate::protocol::acp;
 use crate::workspace::{media_type, read_bounded};
 
 /// Unreserved characters (RFC 3986) and `/`.
@@ -20,8 +19,8 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_')
 
 /// Reads the files that are attached to the first prompt. Relative paths are resolved against the
 /// current directory. The error names the file.
-pub(super) async fn read(paths: &[PathBuf], launcher: &ProcessLauncher) -> Result<Vec<acp::ContentBlock>> {
-    let (mut blocks, mut left) = (Vec::new(), limits::MESSAGE_ATTACHMENTS_BYTES_MAX);
+pub(super) async fn read(paths: &[PathBuf], launcher: &ProcessLauncher) -> Result<Vec<Part>> {
+    let (mut parts, mut left) = (Vec::new(), limits::MESSAGE_ATTACHMENTS_BYTES_MAX);
     for path in paths {
         let named = |error: Error| Error { message: format!("--file {}: {}", path.display(), error.message), ..error };
         let bytes = read_bytes(path).map_err(named)?;
@@ -30,16 +29,16 @@ pub(super) async fn read(paths: &[PathBuf], launcher: &ProcessLauncher) -> Resul
             named(Error::new(Kind::TooLarge, format!("all files of a prompt together exceed {most} MiB")))
         })?;
         let absolute = std::path::absolute(path).map_err(|error| named(unreadable(&error)))?;
-        blocks.push(block(&absolute, bytes, launcher).await.map_err(named)?);
+        parts.push(part(&absolute, bytes, launcher).await.map_err(named)?);
     }
-    Ok(blocks)
+    Ok(parts)
 }
 
-/// Reads a file with an absolute path as a content block. The error names the file.
-pub(in crate::cli) async fn read_file(path: &Path, launcher: &ProcessLauncher) -> Result<acp::ContentBlock> {
+/// Reads a file with an absolute path as a part of a prompt. The error names the file.
+pub(in crate::cli) async fn read_file(path: &Path, launcher: &ProcessLauncher) -> Result<Part> {
     let named = |error: Error| Error { message: format!("{}: {}", path.display(), error.message), ..error };
     let bytes = read_bytes(path).map_err(named)?;
-    block(path, bytes, launcher).await.map_err(named)
+    part(path, bytes, launcher).await.map_err(named)
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>> {
@@ -54,21 +53,21 @@ fn unreadable(error: &std::io::Error) -> Error {
     Error::invalid_params(reason)
 }
 
-/// Converts a file to a content block by its first bytes, not by its name.
-async fn block(path: &Path, bytes: Vec<u8>, launcher: &ProcessLauncher) -> Result<acp::ContentBlock> {
+/// Converts a file to a part by its first bytes, not by its name.
+async fn part(path: &Path, bytes: Vec<u8>, launcher: &ProcessLauncher) -> Result<Part> {
     let uri = format!("file://{}", percent_encode(path.as_os_str().as_bytes(), PATH));
     let kind = media_type(&bytes);
     let text = match kind {
         _ if kind.starts_with("image/") => {
             at_most(&bytes, limits::IMAGE_BYTES_MAX, "an image")?;
-            return Ok(acp::ContentBlock::Image(acp::ImageContent::new(STANDARD.encode(bytes), kind)));
+            return Ok(Part::Image { mime_type: kind.into(), data: STANDARD.encode(bytes) });
         }
         _ if kind.starts_with("audio/") => {
-            return Ok(acp::ContentBlock::Audio(acp::AudioContent::new(STANDARD.encode(bytes), kind)));
+            return Ok(Part::Audio { mime_type: kind.into(), data: STANDARD.encode(bytes) });
         }
         PDF => {
-            let contents = acp::BlobResourceContents::new(STANDARD.encode(bytes), uri).mime_type(kind.to_owned());
-            return Ok(resource(acp::EmbeddedResourceResource::BlobResourceContents(contents)));
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            return Ok(Part::Document { mime_type: kind.into(), name, data: STANDARD.encode(bytes), text: None });
         }
         HTML | "text/plain" => {
             at_most(&bytes, limits::TEXT_BYTES_MAX, "a text")?;
@@ -82,12 +81,7 @@ async fn block(path: &Path, bytes: Vec<u8>, launcher: &ProcessLauncher) -> Resul
             launcher.read_document(document, &bytes).await.map_err(Error::invalid_params)?
         }
     };
-    let contents = acp::TextResourceContents::new(text, uri).mime_type(kind.to_owned());
-    Ok(resource(acp::EmbeddedResourceResource::TextResourceContents(contents)))
-}
-
-fn resource(contents: acp::EmbeddedResourceResource) -> acp::ContentBlock {
-    acp::ContentBlock::Resource(acp::EmbeddedResource::new(contents))
+    Ok(Part::Resource { uri, mime_type: Some(kind.into()), text })
 }
 
 fn at_most(bytes: &[u8], most: usize, what: &str) -> Result<()> {

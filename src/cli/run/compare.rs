@@ -9,22 +9,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{
     App, CheckOutcome, CheckView, CloseSession, ComparedAgent, Comparison, DeleteWorkspace, DeleteWorkspaceParams, GetResult,
-    GetResultParams, Prompt, StartComparison, StartComparisonParams, title_of,
+    GetResultParams, Prompt, PromptParams, SessionParams, StartComparison, StartComparisonParams, title_of,
 };
 use crate::app::on_signal;
 use crate::cli::errors::{CHECKS_FAILED, DENIED, exit_code, stop_code};
 use crate::cli::flags::run_options::{OutputFormat, RunOptions};
 use crate::cli::run::result::RunResult;
 use crate::cli::terminal::output::{print, print_json, print_stderr};
+use crate::client::SessionClient;
+use crate::content::Part;
 use crate::error::Result;
-use crate::local::LocalClient;
-use crate::protocol::acp;
 use crate::terminal_text::output_line;
 use crate::worktrees::BranchOnDelete;
 
 /// Runs the prompts with each agent at the same time. Returns the lowest exit code that is not 0.
 pub(in crate::cli) async fn run(app: Arc<App>, agents: &[String], prompts: &[String], options: &RunOptions) -> Result<u8> {
-    let client = LocalClient::new(app.clone(), "terminal");
+    let client = SessionClient::new(app.clone(), "terminal");
     let cancel = CancellationToken::new();
     crate::task::spawn(on_signal(cancel.clone()));
     let title = prompts.first().map(|prompt| title_of(prompt));
@@ -83,11 +83,10 @@ fn apply_commands(workspaces: &[String]) -> String {
     format!("To take the changes of one agent into this directory:\n{}", commands.collect::<String>())
 }
 
-async fn finish(client: &LocalClient, entry: ComparedAgent, prompts: &[String], cancel: CancellationToken) -> Result<RunResult> {
+async fn finish(client: &SessionClient, entry: ComparedAgent, prompts: &[String], cancel: CancellationToken) -> Result<RunResult> {
     let (mut stop_reason, mut error, mut code) = (None, None, 0);
     for prompt in prompts {
-        let content = vec![acp::ContentBlock::Text(acp::TextContent::new(prompt.clone()))];
-        let request = acp::PromptRequest::new(acp::SessionId::new(entry.session_id.as_str()), content);
+        let request = PromptParams::new(&entry.session_id, vec![Part::text(prompt.clone())]);
         match client.call_until::<Prompt>(request, cancel.clone()).await {
             Ok(response) => (stop_reason, code) = (Some(response.stop_reason), stop_code(response.stop_reason)),
             Err(failed) => (stop_reason, code, error) = (None, exit_code(&failed), Some(failed.to_string())),
@@ -116,9 +115,9 @@ async fn finish(client: &LocalClient, entry: ComparedAgent, prompts: &[String], 
 }
 
 /// Deletes the workspace of an agent that has changed nothing. Returns whether it was deleted.
-async fn delete_unchanged(client: &LocalClient, entry: &ComparedAgent) -> Result<bool> {
+async fn delete_unchanged(client: &SessionClient, entry: &ComparedAgent) -> Result<bool> {
     // Ends the processes of the agent, which run in the workspace.
-    client.call::<CloseSession>(acp::CloseSessionRequest::new(acp::SessionId::new(entry.session_id.as_str()))).await?;
+    client.call::<CloseSession>(SessionParams { session_id: entry.session_id.clone() }).await?;
     let params =
         |confirm| DeleteWorkspaceParams { workspace_id: entry.workspace_id.clone(), confirm, branch: BranchOnDelete::Merged };
     let state = client.call::<DeleteWorkspace>(params(None)).await?;

@@ -6,8 +6,8 @@ use serde_with::skip_serializing_none;
 
 use crate::api::SessionResult;
 use crate::cli::errors::{INTERRUPTED, exit_code};
+use crate::content::StopReason;
 use crate::error::{Error, Result};
-use crate::protocol::{acp, content};
 
 /// The result of one agent.
 #[skip_serializing_none]
@@ -16,9 +16,9 @@ pub(in crate::cli) struct RunResult {
     /// Name of the workspace of a compared agent; missing if it was deleted, because nothing was
     /// changed in it.
     pub workspace: Option<String>,
-    /// `end_turn` or another stop reason of ACP; missing if a turn failed.
+    /// `end_turn` or another stop reason; missing if a turn failed.
     #[serde(rename = "stopReason")]
-    pub stop_reason: Option<acp::StopReason>,
+    pub stop_reason: Option<StopReason>,
     pub error: Option<String>,
     /// The last message as JSON, if it matches the schema of `--output-schema`.
     pub output: Option<Value>,
@@ -33,8 +33,8 @@ impl RunResult {
     /// Creates the result of a run with one agent that ended with `code`.
     pub(super) fn new(result: SessionResult, code: &Result<u8>) -> RunResult {
         let stop_reason = match code {
-            Ok(INTERRUPTED) => Some(acp::StopReason::Cancelled),
-            Ok(_) => result.activity.stop_reason().map(content::stop_reason),
+            Ok(INTERRUPTED) => Some(StopReason::Cancelled),
+            Ok(_) => result.activity.stop_reason(),
             Err(_) => None,
         };
         let error = code.as_ref().err().map(Error::to_string);

@@ -9,22 +9,21 @@ use super::session_id::resolve;
 use super::session_list::{ListFormat, list};
 use super::session_requests::print_request;
 use super::session_show;
-use crate::api::{App, CancelTurn, CloseSession, DeleteSession, ListSessions};
+use crate::api::{App, CancelTurn, CloseSession, DeleteSession, ListSessionsParams, SessionParams};
 use crate::cli::flags::SessionsCommand;
 use crate::cli::terminal::answer;
 use crate::cli::terminal::lines::TerminalLines;
 use crate::cli::terminal::output::{Colours, print, print_stderr};
+use crate::client::SessionClient;
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
-use crate::local::LocalClient;
-use crate::protocol::acp;
 use crate::session::Sessions;
 use crate::terminal_text::output_line;
 
 /// Runs `nuncio sessions`. Returns the exit code.
 pub(crate) async fn run(app: Arc<App>, command: SessionsCommand, colours: Colours) -> Result<u8> {
     let sessions = app.sessions().await?.clone();
-    let client = LocalClient::new(app.clone(), "terminal");
+    let client = SessionClient::new(app.clone(), "terminal");
     let result = dispatch(&app, &client, &sessions, command, colours).await;
     app.shut_down().await;
     result.map(|()| 0)
@@ -32,14 +31,14 @@ pub(crate) async fn run(app: Arc<App>, command: SessionsCommand, colours: Colour
 
 async fn dispatch(
     app: &App,
-    client: &LocalClient,
+    client: &SessionClient,
     sessions: &Arc<Sessions>,
     command: SessionsCommand,
     colours: Colours,
 ) -> Result<()> {
     match command {
         SessionsCommand::List { here, all, json } => {
-            let request = acp::ListSessionsRequest::new().cwd(here.then(|| app.cwd.clone()));
+            let request = ListSessionsParams { cwd: here.then(|| app.cwd.clone()), ..ListSessionsParams::default() };
             let format = match (json, all) {
                 (true, _) => ListFormat::Json,
                 (false, true) => ListFormat::All,
@@ -57,8 +56,7 @@ async fn dispatch(
             print_request(app, sessions, &resolve(sessions, &id).await?, turn.as_deref(), step).await
         }
         SessionsCommand::Cancel { id } => {
-            let id = acp::SessionId::new(resolve(sessions, &id).await?.as_str());
-            client.call::<CancelTurn>(acp::CancelNotification::new(id)).await
+            client.call::<CancelTurn>(SessionParams { session_id: resolve(sessions, &id).await? }).await
         }
         SessionsCommand::Answer { id, option } => answer::run(client, &id, option).await,
         SessionsCommand::Export { id, layout, .. } => {
@@ -71,7 +69,7 @@ async fn dispatch(
 
 /// Deletes sessions and prints their ids and titles. At a terminal, the user confirms first, unless
 /// `yes` is true.
-async fn remove(client: &LocalClient, sessions: &Sessions, given: &[String], yes: bool) -> Result<()> {
+async fn remove(client: &SessionClient, sessions: &Sessions, given: &[String], yes: bool) -> Result<()> {
     let mut found: Vec<(SessionId, String)> = Vec::new();
     for given in given {
         let row = sessions.row(&resolve(sessions, given).await?).await?;
@@ -87,33 +85,11 @@ async fn remove(client: &LocalClient, sessions: &Sessions, given: &[String], yes
         }
     }
     for (id, title) in found {
-        let session = acp::SessionId::new(id.as_str());
+        let session = SessionParams { session_id: id.clone() };
         // Deleting an unknown session succeeds, but closing one is an error.
-        client.call::<CloseSession>(acp::CloseSessionRequest::new(session.clone())).await?;
-        client.call::<DeleteSession>(acp::DeleteSessionRequest::new(session)).await?;
+        client.call::<CloseSession>(session.clone()).await?;
+        client.call::<DeleteSession>(session).await?;
         print(format!("deleted {id}{title}\n"))?;
     }
     Ok(())
-}
-
-/// Returns the session that was updated last in this directory, of those that a person began, with
-/// its title.
-pub(crate) async fn last_of_user(client: &LocalClient) -> Result<(acp::SessionId, String)> {
-    let cwd = &client.app().cwd;
-    let mut request = acp::ListSessionsRequest::new().cwd(cwd.clone());
-    loop {
-        let page = client.call::<ListSessions>(request.clone()).await?;
-        let by_user = |session: &acp::SessionInfo| {
-            let ours = session.meta.as_ref().and_then(|meta| meta.get("nuncio"));
-            ours.is_none_or(|ours| ours["origin"].is_null())
-        };
-        if let Some(session) = page.sessions.into_iter().find(by_user) {
-            return Ok((session.session_id, session.title.unwrap_or_default()));
-        }
-        if page.next_cursor.is_none() {
-            let message = format!("no session in {} to continue", cwd.display());
-            return Err(Error::not_found(message).hint("another session: nuncio run --resume ID (nuncio sessions list)"));
-        }
-        request.cursor = page.next_cursor;
-    }
 }

@@ -28,6 +28,6 @@ pub(crate) async fn resolve(sessions: &Sessions, given: &str) -> Result<SessionI
     }
 }
 
-fn unknown(given: &str) -> Error {
+pub(super) fn unknown(given: &str) -> Error {
     Error::not_found(format!("session {given} not found")).hint("list the sessions: nuncio sessions list --all")
 }

@@ -1,16 +1,12 @@
 //! `nuncio sessions list`.
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::api::ListSessions;
+use crate::api::{ListSessions, ListSessionsParams, ListedSession, SessionStatus};
 use crate::cli::terminal::amounts::local_time;
 use crate::cli::terminal::output::{print, print_json, print_stderr};
-use crate::content::Cost;
+use crate::client::SessionClient;
 use crate::error::Result;
-use crate::id::SessionId;
-use crate::local::LocalClient;
-use crate::protocol::acp;
 use crate::session::Sessions;
 use crate::terminal_text::output_line;
 
@@ -29,9 +25,9 @@ pub(crate) enum ListFormat {
 
 /// Prints the selected sessions.
 pub(crate) async fn list(
-    client: &LocalClient,
+    client: &SessionClient,
     sessions: &Sessions,
-    mut request: acp::ListSessionsRequest,
+    mut request: ListSessionsParams,
     format: ListFormat,
 ) -> Result<()> {
     let mut count = 0;
@@ -56,32 +52,31 @@ pub(crate) async fn list(
     Ok(())
 }
 
-async fn json_line(sessions: &Sessions, session: acp::SessionInfo) -> Result<String> {
-    let id = SessionId::from(&*session.session_id.0);
+async fn json_line(sessions: &Sessions, session: ListedSession) -> Result<String> {
+    let id = session.session_id;
     // Read the number of events from the store, because the API method does not return it.
     let events = sessions.row(&id).await?.head;
-    let mut line = serde_json::json!({
+    let mut line = json!({
         "sessionId": id, "cwd": session.cwd, "title": session.title, "updatedAt": session.updated_at, "events": events,
     });
-    let activity = session.meta.unwrap_or_default().shift_remove("nuncio").unwrap_or_default();
-    if let (Some(line), Value::Object(activity)) = (line.as_object_mut(), activity) {
+    if let (Some(line), Value::Object(activity)) = (line.as_object_mut(), json!(session.activity)) {
         line.extend(activity);
+        line.extend(session.parent_session_id.map(|parent| ("parentSessionId".to_owned(), json!(parent))));
     }
     Ok(format!("{line}\n"))
 }
 
-fn line(session: acp::SessionInfo) -> String {
-    let activity = session.meta.unwrap_or_default().shift_remove("nuncio").unwrap_or_default();
+fn line(session: ListedSession) -> String {
+    let activity = &session.activity;
     let title = output_line(session.title.as_deref().unwrap_or_default());
-    let updated = session.updated_at.unwrap_or_default();
-    let (cwd, updated) = (output_line(&session.cwd.to_string_lossy()), local_time(&updated));
-    let state = match (activity["waiting"].as_bool(), activity["status"].as_str()) {
-        (Some(true), _) => "[waiting] ",
-        (_, Some("busy")) => "[busy] ",
-        (_, Some("idle")) => "[idle] ",
-        _ => "",
+    let (cwd, updated) = (output_line(&session.cwd.to_string_lossy()), local_time(&session.updated_at));
+    let state = match (activity.waiting(), activity.status()) {
+        (true, _) => "[waiting] ",
+        (false, SessionStatus::Busy) => "[busy] ",
+        (false, SessionStatus::Idle) => "[idle] ",
+        (false, SessionStatus::None) => "",
     };
-    let cost = Cost::deserialize(&activity["cost"]).map(|cost| format!("  {cost}")).unwrap_or_default();
-    let agent = activity["agent"].as_str().map(|agent| format!("  {}", output_line(agent))).unwrap_or_default();
+    let cost = activity.cost().map(|cost| format!("  {cost}")).unwrap_or_default();
+    let agent = activity.agent().map(|agent| format!("  {}", output_line(agent))).unwrap_or_default();
     format!("{}  {updated}  {cwd}  {state}{title}{agent}{cost}\n", session.session_id)
 }

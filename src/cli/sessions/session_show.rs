@@ -12,17 +12,17 @@ use crate::cli::terminal::ask;
 use crate::cli::terminal::lines::TerminalLines;
 use crate::cli::terminal::output::{Colours, print, print_event, print_replay};
 use crate::cli::terminal::renderer::{RenderOptions, RenderedText, TerminalRenderer};
+use crate::client::SessionClient;
 use crate::content::{Cost, Usage};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, UsageUpdate};
 use crate::id::SessionId;
-use crate::local::LocalClient;
 use crate::session::Sessions;
 use crate::terminal_text::output_line;
 use crate::transcript::Transcript;
 
 /// Shows a stored session, and asks its open permission requests if a user is at the terminal.
-pub(crate) async fn show(client: &LocalClient, sessions: &Sessions, id: &SessionId, json: bool, colours: Colours) -> Result<()> {
+pub(crate) async fn show(client: &SessionClient, sessions: &Sessions, id: &SessionId, json: bool, colours: Colours) -> Result<()> {
     let options = RenderOptions { colour: colours.stdout, replay: true, ..RenderOptions::default() };
     let mut renderer = TerminalRenderer::new(options, &sessions.row(id).await?.cwd);
     if json {
@@ -40,7 +40,7 @@ pub(crate) async fn show(client: &LocalClient, sessions: &Sessions, id: &Session
 }
 
 /// Prints the open permission requests of a session. At a terminal, the user may answer them.
-async fn show_open_requests(client: &LocalClient, id: &SessionId) -> Result<()> {
+async fn show_open_requests(client: &SessionClient, id: &SessionId) -> Result<()> {
     let params = ListPermissionsParams { session_id: Some(id.clone()) };
     let attended = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
     let lines = TerminalLines::default();
@@ -83,7 +83,13 @@ impl SessionTotals {
 
 /// Shows the history of a session and then its live events, until the session is deleted or a
 /// signal arrives.
-pub(crate) async fn follow(client: &LocalClient, sessions: &Sessions, id: &SessionId, json: bool, colours: Colours) -> Result<()> {
+pub(crate) async fn follow(
+    client: &SessionClient,
+    sessions: &Sessions,
+    id: &SessionId,
+    json: bool,
+    colours: Colours,
+) -> Result<()> {
     let interrupted = CancellationToken::new();
     crate::task::spawn(on_signal(interrupted.clone()));
     let options = RenderOptions { colour: colours.stdout, replay: true, ..RenderOptions::default() };

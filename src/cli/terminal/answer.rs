@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use super::output::print;
 use crate::api::{AnswerPermission, AnswerPermissionParams, ListPermissions, ListPermissionsParams, PermissionView};
+use crate::client::SessionClient;
 use crate::content::PermissionOptionKind;
 use crate::error::{Error, Kind, Result};
-use crate::local::LocalClient;
 use crate::terminal_text::output_line;
 
 /// Answers the request `id`, or the only open request of the session `id`. Without an option, lists
 /// the open requests.
-pub(crate) async fn run(client: &LocalClient, id: &str, option: Option<String>) -> Result<()> {
+pub(crate) async fn run(client: &SessionClient, id: &str, option: Option<String>) -> Result<()> {
     let open = selected(client.call::<ListPermissions>(ListPermissionsParams { session_id: None }).await?.permissions, id);
     if let (false, None) = (open.is_empty(), &option) {
         return open.iter().try_for_each(|request| print(described(request)));

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::lines::{TerminalLines, TypedLines};
 use super::output::print_stderr;
 use crate::api::{AnswerPermission, AnswerPermissionParams};
+use crate::client::SessionClient;
 use crate::content::{HunkDecision, PermissionOption, PermissionOptionKind, ReviewOffer};
 use crate::id::PermissionId;
-use crate::local::LocalClient;
 use crate::session::permissions::broker::Responder;
 use crate::terminal_text::question_line;
 
@@ -76,7 +76,7 @@ pub(crate) enum PermissionChoice {
     Option(String),
 }
 
-pub(crate) async fn send(client: &LocalClient, id: &PermissionId, PermissionReply { choice, reason, files }: PermissionReply) {
+pub(crate) async fn send(client: &SessionClient, id: &PermissionId, PermissionReply { choice, reason, files }: PermissionReply) {
     let (option_id, outcome) = match choice {
         PermissionChoice::Kind(kind) => (None, Some(kind)),
         PermissionChoice::Option(id) => (Some(id), None),

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::errors::{converted, from_jsonrpsee, rpc_error};
 use super::socket::{CallPermits, Socket};
 use super::subscription;
+use crate::acp;
 use crate::api::{CallContext, Client, ClientRole, MethodKind, MethodRow, Reply, UNFOLLOW, method};
 use crate::error::{Error, Kind, Result};
 use crate::http::responder::attach_responder;
@@ -188,7 +189,7 @@ impl Dispatcher {
         match (row.kind, &self.sender) {
             (MethodKind::Stream, Sender::Socket(socket, queued)) => {
                 let permit = socket.subscription()?;
-                let Reply { result, stream, .. } = row.run(cx, params).await?;
+                let Reply { result, stream, .. } = acp::run(row, cx, params).await?;
                 let stream = stream.ok_or_else(|| Error::internal(format!("{} opened no stream", row.name)))?;
                 result.map(|_| subscription::start(&self.state, socket, queued, permit, *stream))
             }
@@ -197,7 +198,7 @@ impl Dispatcher {
                 Err(error.hint("or use server-sent events: GET /v1/events"))
             }
             _ => {
-                let result = async move { row.run(cx, params).await?.result };
+                let result = async move { acp::run(row, cx, params).await?.result };
                 match row.role {
                     ClientRole::Observer => result.await,
                     ClientRole::Controller => self.state.run_detached(result).await,

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::config::{Ability, ModelPatterns, Settings};
 use crate::model::ModelError;
@@ -20,7 +20,7 @@ use crate::runtime::services::models::Models;
 const MODEL_CHOICES_MAX: usize = 200;
 
 /// The origin of a model's name: the list of its provider, the settings, or the catalogue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ModelSource {
     Provider,

@@ -154,7 +154,7 @@ pub struct AgentSetup {
 }
 
 /// A tool. `inputSchema` is a JSON Schema (draft 2020-12) of an object.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Tool")]
 pub struct OfferedTool {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use reqwest::Response;
+use reqwest::{RequestBuilder, Response};
 use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use crate::error::{Error, Kind, Result};
 use crate::event::Event;
 use crate::hex::hex;
-use crate::id::{Seq, SessionId};
+use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
 use crate::model::limited_body::{self, LimitedBody, MissingPart};
 use crate::model::sse::Decoder;
@@ -67,16 +67,40 @@ impl RemoteServer {
             .bearer_auth(&self.token)
             .header("content-type", "application/json")
             .body(call.to_string());
+        let mut response = self.answer(request).await?;
+        match response.get("error") {
+            Some(error) => Err(read_error(error)),
+            None => Ok(response["result"].take()),
+        }
+    }
+
+    /// Starts the turn of a prompt (`POST /v1/sessions/{sessionId}/prompt`).
+    pub(crate) async fn start_turn(&self, session: &SessionId, mut params: Value) -> Result<TurnId> {
+        if let Some(fields) = params.as_object_mut() {
+            fields.shift_remove("sessionId");
+        }
+        let request = self
+            .client
+            .post(format!("{}/v1/sessions/{session}/prompt", self.base))
+            .bearer_auth(&self.token)
+            .header("content-type", "application/json")
+            .header("prefer", "respond-async")
+            .body(params.to_string());
+        let body = self.answer(request).await?;
+        match body["turnId"].as_str() {
+            Some(turn) => Ok(turn.into()),
+            None => Err(read_error(&body["error"])),
+        }
+    }
+
+    /// Sends a request and reads the JSON of its response.
+    async fn answer(&self, request: RequestBuilder) -> Result<Value> {
         let received = async {
             let response = request.send().await.map_err(|error| self.unreachable(&causes(&error)))?;
             self.body(response).await
         };
         let bytes = timeout(CALL, received).await.map_err(|_| self.unreachable("timed out"))??;
-        let mut response: Value = serde_json::from_slice(&bytes).map_err(|_| self.unreachable("the answer is not JSON-RPC"))?;
-        match response.get("error") {
-            Some(error) => Err(read_error(error)),
-            None => Ok(response["result"].take()),
-        }
+        serde_json::from_slice(&bytes).map_err(|_| self.unreachable("the answer is not JSON"))
     }
 
     /// Returns a name for files about a session of this server. A server can give its sessions any

@@ -1,5 +1,5 @@
-//! The ACP transport: one JSON-RPC message per line. Requests become calls of the method table;
-//! events become `session/update` notifications.
+//! The Agent Client Protocol: one JSON-RPC message per line. Requests become calls of the method
+//! table; events become `session/update` notifications.
 
 mod barrier;
 mod client_forms;
@@ -8,6 +8,7 @@ mod client_requests;
 mod client_terminal;
 mod feed;
 mod handler;
+mod methods;
 mod permission;
 mod pipes;
 mod presence;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use methods::{run, schemas};
 pub(crate) use pipes::standard;
 
 use crate::api::{App, Client, FollowChange};

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::barrier::Barrier;
+use super::methods::run;
 use super::subscriptions::{Subscription, SubscriptionList};
 use crate::api::{self, App, CallContext, Client, MethodKind, Reply, UNFOLLOW};
 use crate::error::{Error, Kind, Result};
@@ -37,7 +38,7 @@ impl Handler<Barrier> for MethodHandler {
         let cx = CallContext::new(self.app.clone(), self.client.clone(), cancel);
         let (answered, subscriptions) = (cx.answered.clone().drop_guard(), self.subscriptions.clone());
         Either::Right(async move {
-            match row.run(cx, params).await.and_then(|reply| with_subscription(reply, &subscriptions)) {
+            match run(row, cx, params).await.and_then(|reply| with_subscription(reply, &subscriptions)) {
                 Ok((Reply { result, after, follow, .. }, subscription)) => {
                     (result, Barrier { after, follow, subscription, answered: Some(answered) })
                 }
@@ -53,7 +54,7 @@ impl Handler<Barrier> for MethodHandler {
         };
         let cx = CallContext::new(self.app.clone(), self.client.clone(), cancel);
         Either::Right(async move {
-            if let Err(error) = row.run(cx, params).await {
+            if let Err(error) = run(row, cx, params).await {
                 tracing::warn!(method = row.name, error = ?error, "notification failed");
             }
         })
