@@ -1,6 +1,6 @@
 // The prompt editor: text, attached files, and the settings of the session.
 
-import { ApiError, call, get, post, session as route } from "./api.js";
+import { call, get, post, session as route } from "./api.js";
 import { Completion } from "./completion.js";
 import { at, base, fill, h, icon } from "./dom.js";
 import { Menu } from "./menu.js";
@@ -243,8 +243,9 @@ export class Composer {
         id = await this.hooks.create(this.directory.value.trim(), this.settings());
         if (this.hooks.state()?.id === id) this.id = id;
       }
-      if (busy) await this.add(id, text, files, delivery);
-      else await this.begin(id, text, files);
+      const parts = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(({ part }) => part)];
+      // If another client has started a turn in the meantime, the message waits for its end.
+      await post(route(id, "/messages"), { parts, delivery: busy ? delivery : "queue" });
     } catch (error) {
       if (this.visit === visit) {
         if (!this.input.value) this.input.value = text;
@@ -256,23 +257,6 @@ export class Composer {
     }
     this.sending = false;
     this.typed();
-  }
-
-  async begin(id, text, files) {
-    const prompt = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(({ part }) => part)];
-    try {
-      await post(route(id, "/prompt"), { prompt }, { prefer: "respond-async" });
-    } catch (error) {
-      // Another client has started a turn: queue the message.
-      if (!(error instanceof ApiError && error.code === "session_busy")) throw error;
-      await this.add(id, text, files, "queue");
-    }
-  }
-
-  add(id, text, files, delivery) {
-    const flat = ({ part }) => (part.type === "resource" ? { type: "resource", ...part.resource } : part);
-    const parts = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(flat)];
-    return post(route(id, "/messages"), { role: "user", parts, delivery });
   }
 
   async stop() {
@@ -345,7 +329,7 @@ async function read(file) {
   }
   const text = await file.text();
   if (text.includes("\0") || text.includes("\ufffd")) throw new Error(`${name} is neither an image nor text`);
-  return { name, part: { type: "resource", resource: { uri: `file:///${encodeURIComponent(name)}`, mimeType: type || "text/plain", text } } };
+  return { name, part: { type: "resource", uri: `file:///${encodeURIComponent(name)}`, mimeType: type || "text/plain", text } };
 }
 
 /** The short name of a model: the last part of `PROVIDER/NAME`. */
