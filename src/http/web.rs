@@ -32,6 +32,7 @@ const FILES: &[File] = &[
     file("/console/app.js", SCRIPT, include_bytes!("web/app.js")),
     file("/console/actions.js", SCRIPT, include_bytes!("web/actions.js")),
     file("/console/api.js", SCRIPT, include_bytes!("web/api.js")),
+    file("/console/transport.js", SCRIPT, include_bytes!("web/transport.js")),
     file("/console/state.js", SCRIPT, include_bytes!("web/state.js")),
     file("/console/live.js", SCRIPT, include_bytes!("web/live.js")),
     file("/console/sessions.js", SCRIPT, include_bytes!("web/sessions.js")),

@@ -372,7 +372,7 @@ const CASES = {
     await page.locator("body.home").waitFor();
     await browser.go(page, id);
     equal(await page.inputValue("#prompt"), "secret draft", "the draft");
-    await page.route("**/prompt", (route) => route.fulfill({ status: 401, json: { error: { code: "unauthorized", message: "no" } } }));
+    await page.route("**/messages", (route) => route.fulfill({ status: 401, json: { error: { code: "unauthenticated", message: "no" } } }));
     await page.press("#prompt", "Enter");
     await page.locator("#login").waitFor();
     const left = await page.evaluate(() => [document.documentElement.textContent.includes("ecret"), document.title, document.querySelectorAll("#sessions li, #conversation > *, #directories option").length, document.querySelector("#prompt").value, Object.keys(sessionStorage)]);

@@ -5,14 +5,10 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "nod
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
-import { routes } from "./routes.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
-const repository = join(root, "../..");
-const web = join(repository, "src/http/web");
+const web = join(root, "../../src/http/web");
 const dev = process.argv.includes("--dev");
-
-const schema = (name) => JSON.parse(readFileSync(join(repository, "schema", name), "utf8"));
 
 /** Returns the body of the console's page, without its comments. */
 function page() {
@@ -20,12 +16,11 @@ function page() {
   return /<body[^>]*>([\s\S]*)<\/body>/.exec(html)[1].replace(/<!--[\s\S]*?-->/g, "").trim();
 }
 
-/** Provides `virtual:routes` and `virtual:page`, which are generated from the repository. */
+/** Provides `virtual:page`, the page of the console. */
 const generated = {
   name: "generated",
   setup(build) {
     build.onResolve({ filter: /^virtual:/ }, ({ path }) => ({ path, namespace: "generated" }));
-    build.onLoad({ filter: /routes$/, namespace: "generated" }, () => ({ loader: "json", contents: JSON.stringify(routes(schema("openapi.json"), schema("methods.json"))) }));
     build.onLoad({ filter: /page$/, namespace: "generated" }, () => ({ loader: "text", contents: page() }));
   },
 };

@@ -8,7 +8,7 @@ import * as acp from "@agentclientprotocol/sdk";
 import * as vscode from "vscode";
 import { Follow, type FollowOptions, type FollowSink } from "./follow";
 import { configPath, findProgram, type Program } from "./program";
-import type { Params } from "./rest";
+import type { Params } from "./answers";
 
 const RESTART_MS = [100, 500, 2000, 5000];
 /** A process that ran for this long is restarted without delay. */

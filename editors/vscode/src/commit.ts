@@ -1,7 +1,7 @@
 // The commit message: a session without tools writes it from the diff into the source-control box.
 
 import * as vscode from "vscode";
-import { type Api, sessionPath } from "./api";
+import type { Api } from "./api";
 import type { Sessions } from "./sessions";
 import { setCommitMessage, withProgress } from "./ui";
 
@@ -56,18 +56,18 @@ export async function writeCommitMessage(api: Api, sessions: Sessions, control?:
   const diff = await repository.diff(repository.state.indexChanges.length > 0);
   if (!diff.trim()) throw new Error(vscode.l10n.t("there are no changes to describe"));
   await withProgress(vscode.l10n.t("Writing a commit message"), async (cancelled) => {
-    const { sessionId } = await api.call("POST", "/v1/sessions", { cwd: repository.rootUri.fsPath, mode: "plan", title: "Commit message" });
+    const { sessionId } = await api.call("session/new", { cwd: repository.rootUri.fsPath, _meta: { nuncio: { mode: "plan", title: "Commit message" } } });
     sessions.hidden.add(sessionId);
     try {
-      await api.call("PATCH", sessionPath(sessionId), { tools: [] });
+      await api.call("_nuncio/session/configure", { sessionId, tools: [] });
       const ended = turnEnd(sessions, sessionId, cancelled);
-      const prompt = [{ type: "text", text: `${PROMPT}\n\n${diff.slice(0, DIFF_CHARS_MAX)}` }];
-      await Promise.all([ended, api.call("POST", sessionPath(sessionId, "/prompt"), { prompt })]);
-      const { answer } = await api.call("GET", sessionPath(sessionId, "/result"));
+      const parts = [{ type: "text", text: `${PROMPT}\n\n${diff.slice(0, DIFF_CHARS_MAX)}` }];
+      await Promise.all([ended, api.call("_nuncio/session/message", { sessionId, parts })]);
+      const { answer } = await api.call("_nuncio/session/result", { sessionId });
       const message = plainMessage(answer);
       if (message) setCommitMessage(repository.inputBox, message);
     } finally {
-      await api.call("DELETE", sessionPath(sessionId)).catch(() => {});
+      await api.call("session/delete", { sessionId }).catch(() => {});
       sessions.hidden.delete(sessionId);
     }
   });

@@ -3,7 +3,8 @@
 import * as vscode from "vscode";
 import { ActiveSession } from "./active";
 import { Agent } from "./agent";
-import { Api, ApiError, defaultDirectory, sessionPath } from "./api";
+import { errorFacts } from "./answers";
+import { Api, defaultDirectory } from "./api";
 import { ChangedFiles } from "./changes";
 import { writeCommitMessage } from "./commit";
 import { explanation, fix, FixActions, mention, problems, selection } from "./context";
@@ -116,7 +117,7 @@ class Extension {
     const { state } = await this.agent.request<{ state: string }>("auth/status", {}).catch(() => ({ state: "unknown" }));
     this.needsLogin = state === "unauthenticated";
     void setContext("nuncio.hasModel", !this.needsLogin);
-    const { model = null, url = null } = await this.api.call("GET", "/v1/status").catch(() => ({}));
+    const { model = null, url = null } = await this.api.call("_nuncio/status").catch(() => ({}));
     this.status.defaultModel = model;
     this.status.draw();
     this.terminals.url = url;
@@ -155,7 +156,8 @@ class Extension {
   }
 
   private failed(error: unknown): void {
-    const text = error instanceof ApiError || error instanceof Error ? error.message : String(error);
+    const { message, hint } = errorFacts(error);
+    const text = hint ? `${message}: ${hint}` : message;
     this.log.error(text);
     ui.showError(`nuncio: ${text}`);
   }
@@ -190,7 +192,7 @@ class Extension {
         const id = await pickSession(sessions);
         if (id) await this.open(id);
       },
-      stop: () => active.id && api.call("POST", sessionPath(active.id, "/cancel"), {}),
+      stop: () => active.id && api.call("session/cancel", { sessionId: active.id }),
       addSelection: () => {
         const one = editor();
         return this.compose(one ? selection(one) : null, t("Open a file first."));
@@ -212,7 +214,7 @@ class Extension {
       pickAgent: async () => {
         const agent = await pickAgent(api);
         if (!agent) return;
-        const { sessionId } = await api.call("POST", "/v1/sessions", { cwd: defaultDirectory(), ...(agent === "nuncio" ? {} : { agent }) });
+        const { sessionId } = await api.call("session/new", { cwd: defaultDirectory(), _meta: { nuncio: agent === "nuncio" ? {} : { agent } } });
         await this.open(sessionId);
       },
       allow: (uri?: vscode.Uri) => this.proposals.answer(true, uri),
@@ -233,23 +235,23 @@ class Extension {
         const row = id && sessions.rows.get(id);
         if (!row) return;
         const title = await ui.ask(t("Rename the session"), row.title);
-        if (title?.trim()) await this.agent.request("session/set_title", { sessionId: id, title: title.trim() });
+        if (title?.trim()) await api.call("session/set_title", { sessionId: id, title: title.trim() });
       },
       "session.fork": async (node: TreeNode) => {
         const id = idOf(node);
         if (!id) return;
-        const { sessionId } = await api.call("POST", sessionPath(id, "/fork"), { cwd: sessions.rows.get(id)?.cwd ?? "" });
+        const { sessionId } = await api.call("session/fork", { sessionId: id, cwd: sessions.rows.get(id)?.cwd ?? "" });
         await this.open(sessionId);
       },
-      "session.stop": (node: TreeNode) => idOf(node) && api.call("POST", sessionPath(idOf(node)!, "/cancel"), {}),
-      "session.close": (node: TreeNode) => idOf(node) && api.call("POST", sessionPath(idOf(node)!, "/close"), {}),
+      "session.stop": (node: TreeNode) => idOf(node) && api.call("session/cancel", { sessionId: idOf(node) }),
+      "session.close": (node: TreeNode) => idOf(node) && api.call("session/close", { sessionId: idOf(node) }),
       "session.delete": async (node: TreeNode) => {
         const id = idOf(node);
         if (!id) return;
         const remove = t("Delete");
         const question = t("Delete “{0}”? Its conversation is deleted permanently. Changes in the project are kept.", sessions.rows.get(id)?.title || t("Untitled"));
         if (!(await ui.confirm(question, remove))) return;
-        await api.call("DELETE", sessionPath(id));
+        await api.call("session/delete", { sessionId: id });
         if (active.id === id) this.conversations.current?.show(null);
       },
       "change.open": (change) => this.changes.open(change),

@@ -1,6 +1,6 @@
 // A stream of events that continues at its cursor after a disconnection.
 
-import type { Params } from "./rest";
+import type { Params } from "./answers";
 
 /** An event as in schema/event.json. */
 export interface NuncioEvent {

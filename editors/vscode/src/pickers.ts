@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import type { ActiveSession } from "./active";
-import { type Api, sessionPath } from "./api";
+import type { Api } from "./api";
 import { ago, type Sessions } from "./sessions";
 import { choose, notify } from "./ui";
 
@@ -20,12 +20,12 @@ function pick(title: string, options: Option[], current: string | undefined): Pr
 
 /** Picks a setting of the shown session: `mode`, `model` or `thinking`. */
 export async function pickOption(api: Api, active: ActiveSession, id: "mode" | "model" | "thinking", title: string): Promise<void> {
-  const session = active.id;
-  if (!session) {
+  const { id: sessionId } = active;
+  if (!sessionId) {
     void notify(vscode.l10n.t("Open a session first. The settings of a new session are below its prompt."));
     return;
   }
-  const { configOptions = [] } = await api.call("POST", sessionPath(session, "/resume"), {});
+  const { configOptions = [] } = await api.call("session/resume", { sessionId, cwd: "" });
   // Options of a hosted agent have a prefix, except its mode.
   const option = configOptions.find((one: any) => one.id === `agent.${id}`) ?? configOptions.find((one: any) => one.id === id);
   if (!option?.options?.length) {
@@ -34,13 +34,13 @@ export async function pickOption(api: Api, active: ActiveSession, id: "mode" | "
   }
   const value = await pick(title, option.options, option.currentValue);
   if (value === undefined) return;
-  if (option.id === "mode") await api.call("PUT", sessionPath(session, "/mode"), { modeId: value });
-  else await api.call("PUT", sessionPath(session, `/config/${encodeURIComponent(option.id)}`), { value });
+  if (option.id === "mode") await api.call("session/set_mode", { sessionId, modeId: value });
+  else await api.call("session/set_config_option", { sessionId, configId: option.id, value });
 }
 
 /** Picks an agent for a new session. Returns its name. */
 export async function pickAgent(api: Api): Promise<string | undefined> {
-  const { agents } = await api.call("GET", "/v1/agents");
+  const { agents } = await api.call("_nuncio/agent/list");
   const choices = agents.map(({ name, kind, problem }: any) => ({ value: name, description: problem ?? (kind === "native" ? vscode.l10n.t("nuncio's own agent") : kind) }));
   return pick(vscode.l10n.t("Agent of the new session"), choices, undefined);
 }

@@ -6,7 +6,7 @@ import * as vscode from "vscode";
 import type { Api } from "./api";
 import type { NuncioEvent } from "./follow";
 import { userText } from "./lines";
-import type { Params } from "./rest";
+import type { Params } from "./answers";
 import { nameOf, notify, showDiff } from "./ui";
 
 export const PROPOSAL = "nuncio-proposal";
@@ -232,7 +232,7 @@ export class Proposals implements vscode.Disposable {
     const kind = allow ? "allow_once" : "reject_once";
     const option = proposal.options.find((one) => one.kind === kind);
     try {
-      await this.api.call("POST", `/v1/permissions/${encodeURIComponent(proposal.permissionId)}`, option ? { optionId: option.optionId } : { outcome: kind });
+      await this.api.call("_nuncio/permission/answer", { permissionId: proposal.permissionId, ...(option ? { optionId: option.optionId } : { outcome: kind }) });
     } catch (error) {
       if (this.open.has(proposal.permissionId)) this.hooks.failed(error);
     }

@@ -2,7 +2,7 @@
 
 import { basename } from "node:path";
 import * as vscode from "vscode";
-import { type Api, sessionPath } from "./api";
+import type { Api } from "./api";
 import type { NuncioEvent } from "./follow";
 import { treeItem } from "./ui";
 
@@ -60,11 +60,11 @@ export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   /** Loads the list and follows all sessions. */
   async load(): Promise<void> {
     const load = ++this.loading;
-    const status = await this.api.call("GET", "/v1/status");
+    const status = await this.api.call("_nuncio/status");
     this.rows.clear();
     this.next = null;
     await this.page();
-    const { permissions = [] } = await this.api.call("GET", "/v1/permissions").catch(() => ({}));
+    const { permissions = [] } = await this.api.call("_nuncio/permission/list").catch(() => ({}));
     if (load !== this.loading) return;
     for (const { sessionId, permissionId } of permissions) this.rows.get(sessionId)?.asks.add(permissionId);
     this.stream?.dispose();
@@ -86,8 +86,7 @@ export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposabl
 
   /** Loads the next page of the list. */
   async page(): Promise<void> {
-    const cursor = this.next ? `&cursor=${encodeURIComponent(this.next)}` : "";
-    const { sessions, nextCursor } = await this.api.call("GET", `/v1/sessions?empty=true${cursor}`);
+    const { sessions, nextCursor } = await this.api.call("session/list", { cursor: this.next ?? undefined, _meta: { nuncio: { empty: true } } });
     for (const info of sessions) this.put(info);
     this.next = nextCursor || null;
     this.changed.fire();
@@ -135,7 +134,7 @@ export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   }
 
   private async refresh(id: string): Promise<void> {
-    const info = await this.api.call("GET", sessionPath(id)).catch(() => null);
+    const info = await this.api.call("_nuncio/session/get", { sessionId: id }).catch(() => null);
     if (info && this.rows.has(id)) this.put(info);
     this.changed.fire();
   }

@@ -3,8 +3,9 @@
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import page from "virtual:page";
-import { type Api, ApiError } from "./api";
-import { toRestError } from "./rest";
+import { errorFacts, type Params } from "./answers";
+import type { Api } from "./api";
+import type { FollowOptions } from "./follow";
 import * as ui from "./ui";
 
 /** Events are posted to a webview at most once in this time; those of a history less often. */
@@ -129,47 +130,36 @@ ${page}
     }
   }
 
-  private async call({ id, verb, path, body }: { id: number; verb: string; path: string; body?: any }): Promise<void> {
-    const isPrompt = verb === "POST" && /\/(prompt|messages)$/.test(path);
+  private async call({ id, method, params }: { id: number; method: string; params?: Params }): Promise<void> {
+    const isPrompt = method === "_nuncio/session/message";
     try {
-      const value = await this.api.call(verb, path, isPrompt ? this.addressed(body) : body);
+      const value = await this.api.call(method, isPrompt ? this.addressed(params) : params);
       void this.webview.postMessage({ type: "result", id, value });
       if (isPrompt) this.hooks.prompted();
     } catch (error) {
-      const rest = error instanceof ApiError ? error.rest : toRestError(error);
-      void this.webview.postMessage({ type: "result", id, error: rest });
+      void this.webview.postMessage({ type: "result", id, error: errorFacts(error) });
     }
   }
 
   /** Replaces the addresses of added files by those of the files in the workspace. */
-  private addressed(body: any): any {
-    const replaced = (part: any) => {
-      const address = this.addresses.get(part?.resource?.uri ?? part?.uri);
-      if (!address) return part;
-      return part.resource ? { ...part, resource: { ...part.resource, uri: address } } : { ...part, uri: address };
-    };
-    const list = (parts: any) => (Array.isArray(parts) ? parts.map(replaced) : parts);
-    return { ...body, ...(body.prompt && { prompt: list(body.prompt) }), ...(body.parts && { parts: list(body.parts) }) };
+  private addressed(params: any): Params {
+    const replaced = (part: any) => (this.addresses.has(part.uri) ? { ...part, uri: this.addresses.get(part.uri) } : part);
+    return { ...params, parts: params.parts.map(replaced) };
   }
 
-  private follow({ id, path, after, types }: { id: number; path: string; after: number; types?: string }): void {
-    const session = /^\/v1\/sessions\/([^/]+)\/events$/.exec(path)?.[1];
-    if (!session && path !== "/v1/events") return;
+  private follow({ id, params }: { id: number; params: FollowOptions }): void {
     let isHistory = true;
     const send = (message: unknown) => this.send(id, message, isHistory ? HISTORY_BATCH_MS : BATCH_MS);
-    const stream = this.api.agent.follow(
-      { after, types, ...(session ? { sessionId: decodeURIComponent(session), interactive: true } : {}) },
-      {
-        event: (event, cursor) => send({ event, cursor }),
-        synced: (synced) => {
-          isHistory = false;
-          send({ synced });
-        },
-        status: (status) => send({ status }),
-        state: (state) => this.send(id, { state }, BATCH_MS),
-        refused: (error) => this.send(id, { refused: toRestError(error) }, BATCH_MS),
+    const stream = this.api.agent.follow(params, {
+      event: (event, cursor) => send({ event, cursor }),
+      synced: (synced) => {
+        isHistory = false;
+        send({ synced });
       },
-    );
+      status: (status) => send({ status }),
+      state: (state) => this.send(id, { state }, BATCH_MS),
+      refused: (error) => this.send(id, { refused: errorFacts(error) }, BATCH_MS),
+    });
     this.streams.set(id, stream);
   }
 

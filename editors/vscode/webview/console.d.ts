@@ -21,9 +21,18 @@ declare module "console/state.js" {
     on(event: unknown): void;
   }
 }
-declare module "virtual:routes" {
-  const routes: import("../src/rest").Route[];
-  export default routes;
+declare module "console/transport.js" {
+  export class ApiError extends Error {
+    constructor(facts: import("../src/answers").ErrorFacts);
+  }
+  /** A message: `{event, cursor}`, or `{name: value}` with the name of a callback. */
+  export type StreamMessage = Record<string, any>;
+  export class Delivery {
+    closed: boolean;
+    constructor(after: number, callbacks: object);
+    take(messages: StreamMessage[]): void;
+    tell(name: string, value: unknown): void;
+  }
 }
 declare module "virtual:page" {
   const page: string;

@@ -1,6 +1,6 @@
 // The menu of the shown session: copy its id, export, rename, fork, close, delete.
 
-import { call, post, session as route } from "./api.js";
+import { call } from "./api.js";
 import { at, h } from "./dom.js";
 import { fileName, jsonLines, markdown } from "./export.js";
 import { Menu } from "./menu.js";
@@ -72,13 +72,13 @@ export class Actions {
   async doRename() {
     const title = at("new-title").value.trim(), id = this.renamed;
     this.renamed = null;
-    if (at("renaming").returnValue === "rename" && title && id) await call("PATCH", route(id), { title }).catch(this.hooks.failed);
+    if (at("renaming").returnValue === "rename" && title && id) await call("_nuncio/session/configure", { sessionId: id, title }).catch(this.hooks.failed);
   }
 
   /** Creates a session with the history of the shown one, and opens it. */
   async fork({ id }) {
     try {
-      const { sessionId } = await post(route(id, "/fork"), {});
+      const { sessionId } = await call("session/fork", { sessionId: id });
       if (id === this.hooks.live()?.id) this.hooks.go(sessionId);
     } catch (error) {
       this.hooks.failed(error);
@@ -86,7 +86,7 @@ export class Actions {
   }
 
   end({ id }) {
-    return call("POST", route(id, "/close"), {}).catch(this.hooks.failed);
+    return call("session/close", { sessionId: id }).catch(this.hooks.failed);
   }
 
   remove({ id }) {
@@ -100,6 +100,6 @@ export class Actions {
     this.removed = null;
     const shown = () => id === this.hooks.live()?.id;
     if (at("deleting").returnValue !== "delete" || !id || !shown()) return;
-    await call("DELETE", route(id)).then(() => shown() && this.hooks.go(null)).catch(this.hooks.failed);
+    await call("session/delete", { sessionId: id }).then(() => shown() && this.hooks.go(null)).catch(this.hooks.failed);
   }
 }

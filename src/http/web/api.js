@@ -1,31 +1,51 @@
-// Access to the server: API calls with the token, and event streams that reconnect at their cursor.
+// Access to the server: calls of methods over REST with the token, and event streams that reconnect
+// at their cursor.
+
+import { ApiError, backoff, decoded, Delivery } from "./transport.js";
 
 const KEY = "nuncio.token";
 const SILENCE_MS = 40_000;
 const TRIES_MAX = 5;
-const BACKOFF_MS = [150, 300, 600, 1200, 2500, 5000, 10_000];
+/** Codes of errors after which a stream does not reconnect. */
+const FINAL = ["invalid_params", "invalid_request", "unauthenticated", "forbidden", "not_found"];
 
-/** Pause after the given number of failures, in milliseconds: exponential, with jitter. */
-export const backoff = (failures) => BACKOFF_MS[Math.min(failures, BACKOFF_MS.length - 1)] * (0.8 + Math.random() * 0.4);
+/**
+ * The REST routes of the methods that the console calls. CREATE is a POST that takes effect once,
+ * even if it is sent again after a broken connection.
+ */
+export const ROUTES = {
+  "session/new": "CREATE /v1/sessions",
+  "session/list": "GET /v1/sessions",
+  "session/resume": "POST /v1/sessions/{sessionId}/resume",
+  "session/fork": "CREATE /v1/sessions/{sessionId}/fork",
+  "session/close": "POST /v1/sessions/{sessionId}/close",
+  "session/delete": "DELETE /v1/sessions/{sessionId}",
+  "session/cancel": "POST /v1/sessions/{sessionId}/cancel",
+  "session/set_mode": "PUT /v1/sessions/{sessionId}/mode",
+  "session/set_config_option": "PUT /v1/sessions/{sessionId}/config/{configId}",
+  "_nuncio/session/get": "GET /v1/sessions/{sessionId}",
+  "_nuncio/session/configure": "PATCH /v1/sessions/{sessionId}",
+  "_nuncio/session/messages": "GET /v1/sessions/{sessionId}/messages",
+  "_nuncio/session/result": "GET /v1/sessions/{sessionId}/result",
+  "_nuncio/session/message": "CREATE /v1/sessions/{sessionId}/messages",
+  "_nuncio/session/retry": "CREATE /v1/sessions/{sessionId}/turns/{turnId}/retry",
+  "_nuncio/session/queue/edit": "PUT /v1/sessions/{sessionId}/queue/{messageId}",
+  "_nuncio/session/queue/remove": "DELETE /v1/sessions/{sessionId}/queue/{messageId}",
+  "_nuncio/permission/list": "GET /v1/permissions",
+  "_nuncio/permission/answer": "POST /v1/permissions/{permissionId}",
+  "_nuncio/command/list": "GET /v1/commands",
+  "_nuncio/file/search": "GET /v1/files",
+  "_nuncio/agent/list": "GET /v1/agents",
+  "_nuncio/model/list": "GET /v1/models",
+  "_nuncio/status": "GET /v1/status",
+  "_nuncio/workspace/create": "CREATE /v1/workspaces",
+  "_nuncio/workspace/list": "GET /v1/workspaces",
+  "_nuncio/workspace/apply": "CREATE /v1/workspaces/{workspaceId}/apply",
+  "_nuncio/workspace/delete": "DELETE /v1/workspaces/{workspaceId}",
+  "_nuncio/comparison/start": "CREATE /v1/comparisons",
+};
 
 let token = null;
-
-/** An error response of the server. */
-export class ApiError extends Error {
-  constructor(status, error, headers) {
-    super(error.message || `the server returned status ${status}`);
-    Object.assign(this, { status, code: error.code, hint: error.hint, details: error.details, headers });
-  }
-}
-
-/** Decodes a part of a URL. A badly encoded part is returned unchanged. */
-export function decoded(part) {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-}
 
 /**
  * Takes the token from the page URL and removes it there, or returns the token stored for this tab.
@@ -51,65 +71,86 @@ export function setToken(value) {
   }
 }
 
-const authorized = (headers) => ({ authorization: `Bearer ${token}`, ...headers });
+/** Returns true if the server refused the token. */
+export const refusesToken = (error) => error.code === "unauthenticated";
 
-/**
- * Calls the API. Throws ApiError for an error response, TypeError if the server cannot be reached.
- */
-export async function call(verb, path, body, headers) {
-  const options = { method: verb, headers: authorized(headers), cache: "no-store" };
-  if (body !== undefined) {
-    options.body = JSON.stringify(body);
-    options.headers["content-type"] = "application/json";
-  }
-  const response = await fetch(path, options);
-  const text = await response.text();
-  let value = {};
-  try {
-    value = text ? JSON.parse(text) : {};
-  } catch {
-    throw new ApiError(response.status, { message: "the response is not JSON" });
-  }
-  if (!response.ok) throw new ApiError(response.status, value.error || {}, response.headers);
-  return value;
+/** Sends a request. Throws ApiError for an error response. */
+async function request(path, options) {
+  const headers = { ...options.headers, authorization: `Bearer ${token}` };
+  const response = await fetch(path, { ...options, headers, cache: "no-store" });
+  if (response.ok) return response;
+  const body = await response.json().catch(() => null);
+  throw new ApiError({ message: `the server returned status ${response.status}`, ...body?.error });
 }
 
-export const get = (path) => call("GET", path);
-export const session = (id, rest = "") => `/v1/sessions/${encodeURIComponent(id)}${rest}`;
-
-/** A POST that takes effect once, even if it is sent again after a broken connection. */
-export async function post(path, body, headers) {
-  const key = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+/**
+ * Calls a method. Returns its result, with the fields of `_meta.nuncio` at the top level. Throws
+ * ApiError for an error response, TypeError if the server cannot be reached.
+ */
+export async function call(method, { _meta, ...params } = {}) {
+  const [verb, template] = ROUTES[method].split(" ");
+  // REST takes the fields of `_meta.nuncio` at the top level, too.
+  const fields = new Map(Object.entries({ ...params, ..._meta?.nuncio }).filter(([, value]) => value !== undefined));
+  let path = template.replace(/\{(\w+)\}/g, (_, name) => {
+    const value = fields.get(name);
+    fields.delete(name);
+    return encodeURIComponent(value);
+  });
+  const options = { method: verb, headers: {} };
+  if (verb !== "GET" && verb !== "DELETE") {
+    options.body = JSON.stringify(Object.fromEntries(fields));
+    options.headers["content-type"] = "application/json";
+  } else if (fields.size) {
+    path += `?${new URLSearchParams([...fields])}`;
+  }
+  if (verb === "CREATE") {
+    options.method = "POST";
+    options.headers["idempotency-key"] = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
   for (let failures = 0; ; failures++) {
     try {
-      return await call("POST", path, body, { "idempotency-key": key, ...headers });
+      const text = await (await request(path, options)).text();
+      return text ? JSON.parse(text) : {};
     } catch (error) {
-      if (!(error instanceof TypeError) || failures === TRIES_MAX) throw error;
-      await new Promise((resolve) => setTimeout(resolve, BACKOFF_MS[failures]));
+      if (error instanceof SyntaxError) throw new ApiError({ message: "the response is not JSON" });
+      if (!(error instanceof TypeError) || verb !== "CREATE" || failures === TRIES_MAX) throw error;
+      await new Promise((resolve) => setTimeout(resolve, backoff(failures)));
     }
   }
 }
 
+/** Converts a frame of server-sent events to a message of a Delivery. */
+function message(frame) {
+  let id = null, data = "", name = "";
+  for (const line of frame.split("\n")) {
+    if (line.startsWith("data: ")) data += line.slice(6);
+    else if (line.startsWith("id: ")) id = Number(line.slice(4));
+    else if (line.startsWith("event: ")) name = line.slice(7);
+  }
+  if (name === "synced") return { synced: JSON.parse(data).cursor };
+  if (name === "agent.status") return { status: JSON.parse(data) };
+  return id !== null && data ? { event: JSON.parse(data), cursor: id } : {};
+}
+
 /**
- * Follows a stream of events until `close()`. Callbacks: `events` receives lists of events in
- * order, each event once; `status` receives each change of the agents' status; `synced` receives the
- * cursor at which the history ends; `state` receives one of connecting, live, lost; `refused` receives an ApiError after which the stream does not
- * reconnect.
+ * Follows events until `close()`, with the params of `_nuncio/events/follow` and the callbacks of a
+ * Delivery.
  */
-export function follow(path, { after = 0, types, interactive, events, status, synced, state, refused }) {
-  let cursor = after, closed = false, failures = 0, abort = null, wake = null;
+export function follow({ sessionId, after = 0, ...filters }, callbacks) {
+  const path = sessionId ? `/v1/sessions/${encodeURIComponent(sessionId)}/events` : "/v1/events";
+  const delivery = new Delivery(after, callbacks);
+  let failures = 0, abort = null, wake = null;
 
   async function run() {
-    while (!closed) {
+    while (!delivery.closed) {
       try {
         await read();
         failures = 0;
       } catch (error) {
-        if (closed) return;
-        if (error instanceof ApiError && [400, 401, 403, 404].includes(error.status)) return refused?.(error);
+        if (FINAL.includes(error.code)) return delivery.take([{ refused: error }]);
       }
-      if (closed) return;
-      state?.("lost");
+      if (delivery.closed) return;
+      delivery.tell("state", "lost");
       await new Promise((resolve) => {
         wake = resolve;
         setTimeout(resolve, backoff(failures++));
@@ -126,64 +167,24 @@ export function follow(path, { after = 0, types, interactive, events, status, sy
     };
     heard();
     try {
-      const query = new URLSearchParams({ after: cursor, ...(types ? { types } : {}), ...(interactive ? { interactive } : {}) });
-      const headers = authorized({ accept: "text/event-stream" });
-      const response = await fetch(`${path}?${query}`, { headers, signal: abort.signal, cache: "no-store" });
-      if (!response.ok) {
-        const value = await response.json().catch(() => ({}));
-        throw new ApiError(response.status, value.error || {});
-      }
-      state?.("live");
+      const query = new URLSearchParams({ after: delivery.cursor, ...filters });
+      const response = await request(`${path}?${query}`, { headers: { accept: "text/event-stream" }, signal: abort.signal });
+      delivery.tell("state", "live");
       const reader = response.body.getReader();
       const decoder = new TextDecoder();
       let rest = "";
       for (;;) {
         const { done, value } = await reader.read();
-        if (done || closed) return;
+        if (done || delivery.closed) return;
         heard();
         failures = 0;
         const frames = (rest + decoder.decode(value, { stream: true })).split("\n\n");
         rest = frames.pop();
-        take(frames);
+        delivery.take(frames.map(message));
       }
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  /** Calls a callback. An exception in the callback does not end the stream. */
-  function tell(reader, what) {
-    try {
-      reader?.(what);
-    } catch (error) {
-      console.error(error);
-    }
-  }
-
-  function take(frames) {
-    let batch = [];
-    for (const frame of frames) {
-      let id = null, data = "", name = "";
-      for (const line of frame.split("\n")) {
-        if (line.startsWith("data: ")) data += line.slice(6);
-        else if (line.startsWith("id: ")) id = Number(line.slice(4));
-        else if (line.startsWith("event: ")) name = line.slice(7);
-      }
-      if (name === "synced") {
-        if (batch.length) tell(events, batch);
-        batch = [];
-        const upTo = JSON.parse(data).cursor;
-        cursor = Math.max(cursor, upTo);
-        tell(synced, upTo);
-      } else if (name === "agent.status") {
-        tell(status, JSON.parse(data));
-      } else if (id !== null && data && id > cursor) {
-        cursor = id;
-        batch.push(JSON.parse(data));
-      }
-      if (closed) return;
-    }
-    if (batch.length) tell(events, batch);
   }
 
   const now = () => {
@@ -191,17 +192,14 @@ export function follow(path, { after = 0, types, interactive, events, status, sy
     wake?.();
   };
   addEventListener("online", now);
-  state?.("connecting");
+  delivery.tell("state", "connecting");
   run();
   return {
     close() {
-      closed = true;
+      delivery.closed = true;
       abort?.abort();
       wake?.();
       removeEventListener("online", now);
-    },
-    get cursor() {
-      return cursor;
     },
   };
 }

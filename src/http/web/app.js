@@ -2,7 +2,7 @@
 // keys.
 
 import { Actions } from "./actions.js";
-import { ApiError, backoff, decoded, get, post, session as route, setToken, takeToken } from "./api.js";
+import { call, refusesToken, setToken, takeToken } from "./api.js";
 import { Ask } from "./ask.js";
 import { Changes } from "./changes.js";
 import { Comparisons } from "./comparisons.js";
@@ -13,6 +13,7 @@ import { Notifier } from "./notify.js";
 import { Phone } from "./phone.js";
 import { QueueList } from "./queue.js";
 import { Sessions } from "./sessions.js";
+import { backoff, decoded } from "./transport.js";
 import { ConversationView } from "./view.js";
 import { Workspaces } from "./workspaces.js";
 
@@ -38,8 +39,7 @@ const actions = new Actions({ live: () => live, observes: () => isObserver, fail
 // Sessions -----------------------------------------------------------------------------------------------------------------------
 
 async function create(cwd, settings) {
-  const body = { ...(cwd ? { cwd } : {}), ...settings };
-  const { sessionId } = await post("/v1/sessions", body);
+  const { sessionId } = await call("session/new", { cwd: cwd || undefined, _meta: { nuncio: settings } });
   // The user may have opened another session in the meantime; that session stays open.
   if (live || !started) return sessionId;
   history.pushState(null, "", `#/session/${sessionId}`);
@@ -83,8 +83,8 @@ function leave() {
 const wanted = () => decoded(/^#\/session\/(.+)$/.exec(location.hash)?.[1] || "") || null;
 
 function gone(error) {
-  if (error.status === 401) return login("The token is no longer valid.");
-  failed(error.status === 404 ? new Error("The session does not exist") : error);
+  if (refusesToken(error)) return login("The token is no longer valid.");
+  failed(error.code === "not_found" ? new Error("The session does not exist") : error);
   location.hash = "#/";
 }
 
@@ -151,7 +151,7 @@ function usage({ usage: last, spent }) {
 async function retry(turnId) {
   const { id, state } = live;
   const parts = state.items.filter((item) => item.kind === "message" && item.role === "user" && item.turnId === turnId).flatMap((item) => item.parts);
-  const again = state.agent ? post(route(id, "/messages"), { role: "user", parts }) : post(route(id, `/turns/${encodeURIComponent(turnId)}/retry`), {});
+  const again = state.agent ? call("_nuncio/session/message", { sessionId: id, parts }) : call("_nuncio/session/retry", { sessionId: id, turnId });
   await again.catch(failed);
 }
 
@@ -163,7 +163,7 @@ function go(id) {
 // Errors -------------------------------------------------------------------------------------------------------------------------
 
 function failed(error) {
-  if (error instanceof ApiError && error.status === 401) return login("The token is no longer valid.");
+  if (refusesToken(error)) return login("The token is no longer valid.");
   const reached = error instanceof TypeError ? "The server cannot be reached" : error.message;
   toast(error.hint ? `${reached}: ${error.hint}` : reached, true);
 }
@@ -242,7 +242,8 @@ async function start() {
       status = await sessions.load();
     } catch (error) {
       if (starting !== mine) return;
-      if (error instanceof ApiError && (error.status === 401 || error.status === 429)) return login(error.status === 401 ? "This token is not valid for this server." : "Too many attempts: wait a moment.");
+      if (refusesToken(error)) return login("This token is not valid for this server.");
+      if (error.code === "rate_limited") return login("Too many attempts: wait a moment.");
       offline(true);
       await new Promise((resolve) => setTimeout(resolve, backoff(failures)));
     }
@@ -264,7 +265,7 @@ async function start() {
 
 // Reading the state of the workspaces takes time: they are suggested once the user chooses a directory.
 at("directory").addEventListener("focus", async () => {
-  const { workspaces } = await get("/v1/workspaces").catch(() => ({ workspaces: [] }));
+  const { workspaces } = await call("_nuncio/workspace/list").catch(() => ({ workspaces: [] }));
   const ready = workspaces.filter((workspace) => workspace.state === "ready" && !sessions.directories.includes(workspace.path));
   at("directories").append(...ready.map(({ path, name }) => h("option", { value: path, label: `workspace ${name}` })));
 }, { once: true });

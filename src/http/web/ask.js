@@ -1,7 +1,7 @@
 // The open permission question: the action and the offered answers. The question closes when any
 // client has answered.
 
-import { ApiError, call } from "./api.js";
+import { call } from "./api.js";
 import { announce, at, duration, exact, fill, h, isTyping, sinceTyping } from "./dom.js";
 import { code } from "./markdown.js";
 import { Review } from "./review.js";
@@ -184,10 +184,10 @@ export class Ask {
     this.answering = id;
     this.root.classList.add("answering");
     try {
-      await call("POST", `/v1/permissions/${encodeURIComponent(id)}`, choice);
+      await call("_nuncio/permission/answer", { permissionId: id, ...choice });
     } catch (error) {
       // Another client was faster: the stream reports its answer.
-      if (!(error instanceof ApiError && error.status === 404)) this.hooks.failed(error);
+      if (error.code !== "not_found") this.hooks.failed(error);
     }
     if (this.answering !== id) return;
     this.answering = null;

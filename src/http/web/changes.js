@@ -1,6 +1,6 @@
 // The dialog with the changed files of a session and their diff.
 
-import { get, session as route } from "./api.js";
+import { call } from "./api.js";
 import { fill, h } from "./dom.js";
 import * as patch from "./patch.js";
 
@@ -70,7 +70,7 @@ export class Changes {
     fill(this.body, h("p", { class: "muted" }, "Reading…"));
     const { asked } = this;
     try {
-      const result = await get(route(this.id, "/result?diff=true"));
+      const result = await call("_nuncio/session/result", { sessionId: this.id, diff: true });
       if (asked !== this.asked) return;
       this.diff = result.diff || "";
       this.copy.hidden = !this.diff;

@@ -1,7 +1,7 @@
 // The page of comparisons: the same task for several agents, each in a workspace, with their
 // answers and diffs side by side.
 
-import { get, post, session as route } from "./api.js";
+import { call } from "./api.js";
 import { drawResult } from "./changes.js";
 import { ago, base, dollars, duration, fill, h } from "./dom.js";
 import { Growing } from "./markdown.js";
@@ -52,7 +52,7 @@ class Column {
     this.seen = seen;
     const asked = ++this.asked;
     try {
-      const result = await get(route(this.compared.sessionId, "/result?diff=true"));
+      const result = await call("_nuncio/session/result", { sessionId: this.compared.sessionId, diff: true });
       if (asked === this.asked) this.draw(result);
     } catch (error) {
       if (asked === this.asked) this.state.textContent = error.message;
@@ -78,7 +78,7 @@ class Column {
   async apply() {
     this.take.disabled = true;
     try {
-      const answer = await post(`/v1/workspaces/${encodeURIComponent(this.compared.workspaceId)}/apply`, {});
+      const answer = await call("_nuncio/workspace/apply", { workspaceId: this.compared.workspaceId });
       this.outcome.className = answer.conflicts.count ? "outcome error" : "outcome";
       this.outcome.textContent = applied(answer);
       if (answer.applied) this.take.textContent = "Take it again";
@@ -141,11 +141,11 @@ export class Comparisons {
     const form = h("div");
     fill(this.body, form, earlier);
     try {
-      const { agents } = await get("/v1/agents");
+      const { agents } = await call("_nuncio/agent/list");
       if (visit !== this.visit) return;
       if (!this.hooks.observes()) fill(form, this.form(agents));
       // Reading the state of the workspaces takes time.
-      const { workspaces } = await get("/v1/workspaces");
+      const { workspaces } = await call("_nuncio/workspace/list");
       if (visit !== this.visit) return;
       const found = comparisonsOf(workspaces);
       fill(earlier, found.length > 0 && h("h3", {}, "Earlier"), h("ul", {}, found.map((one) => this.row(one))));
@@ -187,7 +187,7 @@ export class Comparisons {
   async start(text, cwd, agents, mode) {
     const { visit } = this;
     try {
-      const answer = await post("/v1/comparisons", { agents, parts: [{ type: "text", text }], ...(cwd ? { cwd } : {}), ...(mode ? { mode } : {}) });
+      const answer = await call("_nuncio/comparison/start", { agents, parts: [{ type: "text", text }], cwd: cwd || undefined, mode: mode || undefined });
       const warnings = answer.agents.flatMap((one) => one.warnings.map((warning) => `${one.agent}: ${warning}`));
       const { count, paths } = answer.uncommitted ?? { count: 0 };
       if (count) warnings.push(`The workspaces do not contain uncommitted changes: ${paths.join(", ")}${count > paths.length ? ` and ${count - paths.length} more` : ""}`);

@@ -1,6 +1,6 @@
 // Completes `/commands` and `@paths` while the user types a prompt.
 
-import { get } from "./api.js";
+import { call } from "./api.js";
 import { announce, fill, h, icon } from "./dom.js";
 
 const SHOWN_MAX = 50;
@@ -33,14 +33,14 @@ export function rank(name, query) {
 
 /** Reads the commands of a session that match the word. */
 async function commands(session, { query }) {
-  const { commands: all } = await get(`/v1/commands?${new URLSearchParams({ sessionId: session })}`);
+  const { commands: all } = await call("_nuncio/command/list", { sessionId: session });
   const ranked = all.map((command) => ({ ...command, rank: rank(command.name, query) })).filter((command) => command.rank !== null);
   return ranked.sort((a, b) => a.rank - b.rank).map(({ name, description, hint }) => ({ text: `/${name}`, about: description, takesInput: !!hint, glyph: "execute" }));
 }
 
 /** Reads the paths in the directory of a session that match the word, without the word itself. */
 async function paths(session, { query }) {
-  const { paths: found } = await get(`/v1/files?${new URLSearchParams({ sessionId: session, query, limit: SHOWN_MAX })}`);
+  const { paths: found } = await call("_nuncio/file/search", { sessionId: session, query, limit: SHOWN_MAX });
   return found.filter((path) => path !== query).map((path) => ({ text: `@${path}`, isDirectory: path.endsWith("/"), glyph: path.endsWith("/") ? "folder" : "read" }));
 }
 

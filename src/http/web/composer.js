@@ -1,6 +1,6 @@
 // The prompt editor: text, attached files, and the settings of the session.
 
-import { ApiError, call, get, post, session as route } from "./api.js";
+import { call, refusesToken } from "./api.js";
 import { Completion } from "./completion.js";
 import { at, base, fill, h, icon } from "./dom.js";
 import { Menu } from "./menu.js";
@@ -82,11 +82,11 @@ export class Composer {
     if (!this.id) {
       if (id === "mode") return this.modes;
       if (id === "agent") return this.agents.map(({ name, problem }) => ({ id: name, name, hint: problem }));
-      const { models = [] } = id === "model" ? await get("/v1/models") : {};
+      const { models = [] } = id === "model" ? await call("_nuncio/model/list") : {};
       return models;
     }
     const session = this.id;
-    const { configOptions = [] } = await call("POST", route(session, "/resume"), {});
+    const { configOptions = [] } = await call("session/resume", { sessionId: session, cwd: "" });
     if (this.id === session) this.known = Object.fromEntries(configOptions.map((option) => [option.id, option.currentValue]));
     const options = configOptions.find((option) => option.id === this.option(id))?.options || [];
     return options.map(({ value, name, description }) => ({ id: value, name, hint: description }));
@@ -100,8 +100,8 @@ export class Composer {
 
   async set(id, value) {
     if (!this.id) this.wanted[id] = value;
-    else if (id === "mode") await call("PUT", route(this.id, "/mode"), { modeId: value }).catch(this.hooks.failed);
-    else await call("PUT", route(this.id, `/config/${this.option(id)}`), { value }).catch(this.hooks.failed);
+    else if (id === "mode") await call("session/set_mode", { sessionId: this.id, modeId: value }).catch(this.hooks.failed);
+    else await call("session/set_config_option", { sessionId: this.id, configId: this.option(id), value }).catch(this.hooks.failed);
     this.draw();
   }
 
@@ -109,10 +109,10 @@ export class Composer {
   async learn({ modes }) {
     this.modes = modes.availableModes.map(({ id: mode, name, description }) => ({ id: mode, name, hint: description }));
     this.defaultMode = modes.currentModeId;
-    const models = await get("/v1/models").catch(() => null);
+    const models = await call("_nuncio/model/list").catch(() => null);
     this.defaultModel = models?.default;
     this.hasModels = !!models;
-    this.agents = (await get("/v1/agents").catch(() => ({ agents: [] }))).agents;
+    this.agents = (await call("_nuncio/agent/list").catch(() => ({ agents: [] }))).agents;
     this.draw();
   }
 
@@ -243,13 +243,14 @@ export class Composer {
         id = await this.hooks.create(this.directory.value.trim(), this.settings());
         if (this.hooks.state()?.id === id) this.id = id;
       }
-      if (busy) await this.add(id, text, files, delivery);
-      else await this.begin(id, text, files);
+      const parts = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(({ part }) => part)];
+      // If another client has started a turn in the meantime, the message waits for its end.
+      await call("_nuncio/session/message", { sessionId: id, parts, delivery: busy ? delivery : "queue" });
     } catch (error) {
       if (this.visit === visit) {
         if (!this.input.value) this.input.value = text;
         this.files = [...files, ...this.files];
-      } else if (error.status !== 401) {
+      } else if (!refusesToken(error)) {
         this.draft(id, text);
       }
       this.hooks.failed(error);
@@ -258,25 +259,8 @@ export class Composer {
     this.typed();
   }
 
-  async begin(id, text, files) {
-    const prompt = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(({ part }) => part)];
-    try {
-      await post(route(id, "/prompt"), { prompt }, { prefer: "respond-async" });
-    } catch (error) {
-      // Another client has started a turn: queue the message.
-      if (!(error instanceof ApiError && error.code === "session_busy")) throw error;
-      await this.add(id, text, files, "queue");
-    }
-  }
-
-  add(id, text, files, delivery) {
-    const flat = ({ part }) => (part.type === "resource" ? { type: "resource", ...part.resource } : part);
-    const parts = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(flat)];
-    return post(route(id, "/messages"), { role: "user", parts, delivery });
-  }
-
   async stop() {
-    if (this.id) await call("POST", route(this.id, "/cancel"), {}).catch(this.hooks.failed);
+    if (this.id) await call("session/cancel", { sessionId: this.id }).catch(this.hooks.failed);
   }
 
   // Files ------------------------------------------------------------------------------------------------------------------------
@@ -345,7 +329,7 @@ async function read(file) {
   }
   const text = await file.text();
   if (text.includes("\0") || text.includes("\ufffd")) throw new Error(`${name} is neither an image nor text`);
-  return { name, part: { type: "resource", resource: { uri: `file:///${encodeURIComponent(name)}`, mimeType: type || "text/plain", text } } };
+  return { name, part: { type: "resource", uri: `file:///${encodeURIComponent(name)}`, mimeType: type || "text/plain", text } };
 }
 
 /** The short name of a model: the last part of `PROVIDER/NAME`. */

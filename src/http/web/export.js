@@ -1,6 +1,6 @@
 // A session as text: Markdown from its loaded state, or JSON lines from the server.
 
-import { get, session as route } from "./api.js";
+import { call } from "./api.js";
 import { compare } from "./diff.js";
 import { plain } from "./tool.js";
 
@@ -67,13 +67,13 @@ export function markdown(state) {
 
 /** Reads a session as JSON lines: first its state, then its messages and tool calls. */
 export async function jsonLines(id) {
-  const lines = [JSON.stringify(await get(route(id)))];
-  for (let cursor = null; cursor !== undefined; ) {
-    const query = new URLSearchParams({ limit: PAGE, ...(cursor ? { cursor } : {}) });
-    const { messages, nextCursor } = await get(route(id, `/messages?${query}`));
+  const lines = [JSON.stringify(await call("_nuncio/session/get", { sessionId: id }))];
+  let cursor;
+  do {
+    const { messages, nextCursor } = await call("_nuncio/session/messages", { sessionId: id, limit: PAGE, cursor });
     lines.push(...messages.map((message) => JSON.stringify(message)));
     cursor = nextCursor;
-  }
+  } while (cursor !== undefined);
   return `${lines.join("\n")}\n`;
 }
 

@@ -1,7 +1,7 @@
 // Follows one session: first its history without deltas, then the running turn with deltas, then
 // new events.
 
-import { ApiError, call, follow, session as route } from "./api.js";
+import { call, follow } from "./api.js";
 import { FACTS, SessionState } from "./state.js";
 
 export class Live {
@@ -30,7 +30,7 @@ export class Live {
 
   refused = (error) => {
     // The server does not know the cursor: its data was replaced. Start from the beginning.
-    if (error instanceof ApiError && error.status === 400 && this.state.seq > 0) {
+    if (error.code === "invalid_params" && this.state.seq > 0) {
       this.state = new SessionState(this.id);
       this.hooks.reset();
       this.history();
@@ -41,8 +41,7 @@ export class Live {
 
   history() {
     this.ready = this.hasHistory = false;
-    this.start({
-      types: FACTS,
+    this.start({ types: FACTS }, {
       synced: () => {
         this.hasHistory = true;
         this.hooks.changed();
@@ -56,8 +55,7 @@ export class Live {
     const { state } = this;
     const after = state.turn ? state.turn.seq : state.seq;
     state.deltaSeq = Math.max(state.deltaSeq, after);
-    this.start({
-      after,
+    this.start({ after }, {
       synced: () => {
         this.ready = true;
         this.hooks.changed();
@@ -67,9 +65,9 @@ export class Live {
     });
   }
 
-  start(options) {
+  start(params, callbacks) {
     if (this.closed) return;
-    this.stream = follow(route(this.id, "/events"), { interactive: true, events: this.events, refused: this.refused, ...options });
+    this.stream = follow({ sessionId: this.id, interactive: true, ...params }, { events: this.events, refused: this.refused, ...callbacks });
   }
 
   /**
@@ -78,7 +76,7 @@ export class Live {
    */
   async settle() {
     if (!this.state.busy || this.hooks.observes()) return;
-    await call("POST", route(this.id, "/resume"), {}).catch(() => {});
+    await call("session/resume", { sessionId: this.id, cwd: "" }).catch(() => {});
   }
 
   /** Stops following. `wake` continues at the same place. */
@@ -91,7 +89,7 @@ export class Live {
     if (this.stream || this.closed) return;
     if (!this.ready) return this.history();
     const after = Math.max(this.state.seq, this.state.deltaSeq);
-    this.start({ after, synced: () => this.settle(), state: (word) => this.hooks.state(word) });
+    this.start({ after }, { synced: () => this.settle(), state: (word) => this.hooks.state(word) });
   }
 
   close() {

@@ -1,6 +1,6 @@
 // The queued messages of a session: each can be edited, steered into the running turn, and removed.
 
-import { call, post, session as route } from "./api.js";
+import { call } from "./api.js";
 import { at, fill, h, icon } from "./dom.js";
 
 /** The text of a message in a line, with the number of its attachments. */
@@ -86,24 +86,25 @@ export class QueueList {
   async send(id, { parts, text }) {
     let isRemoved = false;
     try {
-      await call("DELETE", this.path(id));
+      await call("_nuncio/session/queue/remove", this.address(id));
       isRemoved = true;
-      await post(route(this.id, "/messages"), { role: "user", parts });
+      await call("_nuncio/session/message", { sessionId: this.id, parts });
     } catch (error) {
       if (isRemoved) this.hooks.restore(text);
       this.hooks.failed(error);
     }
   }
 
-  path(id) {
-    return route(this.id, `/queue/${encodeURIComponent(id)}`);
+  /** Returns the params that name a queued message. */
+  address(id) {
+    return { sessionId: this.id, messageId: id };
   }
 
   change(id, change) {
-    return call("PUT", this.path(id), change).catch(this.hooks.failed);
+    return call("_nuncio/session/queue/edit", { ...this.address(id), ...change }).catch(this.hooks.failed);
   }
 
   remove(id) {
-    return call("DELETE", this.path(id)).catch(this.hooks.failed);
+    return call("_nuncio/session/queue/remove", this.address(id)).catch(this.hooks.failed);
   }
 }

@@ -1,6 +1,6 @@
 // The list of sessions: loaded once, then updated by the stream of all sessions.
 
-import { follow, get } from "./api.js";
+import { call, follow } from "./api.js";
 import { ago, at, base, fill, h, icon } from "./dom.js";
 import { grouped, matches, workspaceOf } from "./groups.js";
 
@@ -40,19 +40,17 @@ export class Sessions {
    */
   async load() {
     const { reader } = this;
-    const status = await get("/v1/status");
-    const [, { permissions = [] }] = await Promise.all([this.page(), get("/v1/permissions").catch(() => ({}))]);
+    const status = await call("_nuncio/status");
+    const [, { permissions = [] }] = await Promise.all([this.page(), call("_nuncio/permission/list").catch(() => ({}))]);
     if (reader !== this.reader) return status;
     for (const { sessionId, permissionId } of permissions) this.rows.get(sessionId)?.asks.add(permissionId);
     this.draw();
     this.stream?.close();
-    this.stream = follow("/v1/events", {
-      after: status.cursor,
-      types: TYPES,
+    this.stream = follow({ after: status.cursor, types: TYPES }, {
       events: (batch) => this.on(batch),
       status: (change) => this.agents(change),
       state: this.hooks.state,
-      refused: (error) => (error.status === 400 ? this.hooks.again() : this.hooks.refused(error)),
+      refused: (error) => (error.code === "invalid_params" ? this.hooks.again() : this.hooks.refused(error)),
     });
     return status;
   }
@@ -68,9 +66,8 @@ export class Sessions {
 
   async page() {
     const { reader } = this;
-    const cursor = this.next ? `&cursor=${encodeURIComponent(this.next)}` : "";
     // A session that was just created has no message yet, and is shown, too.
-    const { sessions, nextCursor } = await get(`/v1/sessions?empty=true${cursor}`);
+    const { sessions, nextCursor } = await call("session/list", { cursor: this.next ?? undefined, _meta: { nuncio: { empty: true } } });
     if (reader !== this.reader) return;
     for (const info of sessions) this.put(info);
     this.next = nextCursor || null;
@@ -145,7 +142,7 @@ export class Sessions {
 
   async refresh(id) {
     const { reader } = this;
-    const info = await get(`/v1/sessions/${encodeURIComponent(id)}`).catch(() => null);
+    const info = await call("_nuncio/session/get", { sessionId: id }).catch(() => null);
     if (reader !== this.reader) return;
     if (info) this.put(info);
     this.draw();

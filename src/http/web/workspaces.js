@@ -1,10 +1,9 @@
 // The dialog of the workspaces (git worktrees): their state, new ones, taking over their work, and
 // deletion in two steps.
 
-import { call, get, post } from "./api.js";
+import { call } from "./api.js";
 import { at, fill, h } from "./dom.js";
 
-const route = (id) => `/v1/workspaces/${encodeURIComponent(id)}`;
 const counted = (count, one, more = `${one}s`) => count > 0 && `${count} ${count === 1 ? one : more}`;
 
 function size(bytes) {
@@ -33,7 +32,7 @@ export class Workspaces {
 
   async load() {
     try {
-      const { workspaces } = await get("/v1/workspaces");
+      const { workspaces } = await call("_nuncio/workspace/list");
       fill(this.list, workspaces.map((workspace) => this.row(workspace)));
       if (!workspaces.length) fill(this.list, h("li", { class: "muted" }, "A workspace is a git worktree with a branch of its own, so that several agents can work on one repository."));
     } catch (error) {
@@ -66,8 +65,7 @@ export class Workspaces {
   async add() {
     this.create.disabled = true;
     try {
-      const cwd = this.hooks.directory();
-      const { workspace, warnings } = await post("/v1/workspaces", cwd ? { cwd } : {});
+      const { workspace, warnings } = await call("_nuncio/workspace/create", { cwd: this.hooks.directory() || undefined });
       if (warnings.length) this.hooks.failed(new Error(warnings.join("; ")));
       this.open(workspace.path);
     } catch (error) {
@@ -80,7 +78,7 @@ export class Workspaces {
   async apply(workspace, row, pressed) {
     pressed.disabled = true;
     try {
-      const answer = await post(`${route(workspace.workspaceId)}/apply`, {});
+      const answer = await call("_nuncio/workspace/apply", { workspaceId: workspace.workspaceId });
       row.querySelector(".applied")?.remove();
       pressed.closest(".buttons").before(h("div", { class: answer.conflicts.count ? "applied error" : "applied", role: "status" }, applied(answer)));
     } catch (error) {
@@ -92,8 +90,7 @@ export class Workspaces {
   /** Asks for what the deletion loses, and deletes after a confirmation with the same state. */
   async lose(workspace, row, confirm) {
     try {
-      const query = confirm ? `?confirm=${encodeURIComponent(confirm)}` : "";
-      const answer = await call("DELETE", route(workspace.workspaceId) + query);
+      const answer = await call("_nuncio/workspace/delete", { workspaceId: workspace.workspaceId, confirm });
       if (answer.deleted) return await this.load();
       const lost = losses(answer);
       const text = lost.length ? [answer.changed ? "It has changed. This is lost now:" : "This is lost:", h("ul", {}, lost.map((one) => h("li", {}, one)))] : "Nothing is lost.";
