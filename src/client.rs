@@ -94,7 +94,7 @@ impl SessionClient {
                 let row = row::<M>()?;
                 let mut params = encoded::<M>(params)?;
                 row.nest_params(&mut params);
-                let mut result = server.call(row.name, params).await?;
+                let mut result = Box::pin(server.call(row.name, params)).await?;
                 row.flatten_result(&mut result);
                 decoded::<M>(result)
             }
@@ -159,7 +159,8 @@ impl SessionClient {
 
     async fn reply<M: ClientMethod>(&self, params: M::Params, cx: CallContext) -> Result<Reply<M::Result>> {
         let _answered = cx.answered.clone().drop_guard();
-        let Reply { result, after, follow, stream } = row::<M>()?.run(cx, encoded::<M>(params)?).await?;
+        // Boxed, because callers hold the futures of several calls.
+        let Reply { result, after, follow, stream } = Box::pin(row::<M>()?.run(cx, encoded::<M>(params)?)).await?;
         Ok(Reply { result: result.and_then(decoded::<M>), after, follow, stream })
     }
 
