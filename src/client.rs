@@ -175,7 +175,7 @@ impl SessionClient {
     /// able to answer the session's permission requests while the stream exists.
     pub(crate) async fn follow(&self, session: &SessionId, after: Seq, responder: Option<Responder>) -> Result<SessionEvents> {
         if let Some(server) = &self.server {
-            return server.follow(session, after).await.map(|events| SessionEvents::Remote(Box::new(events)));
+            return server.follow(session, after, responder == Some(Responder::Person)).await.map(|events| SessionEvents::Remote(Box::new(events)));
         }
         let client = match responder {
             Some(_) => self.client.clone(),

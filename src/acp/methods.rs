@@ -56,7 +56,8 @@ pub(crate) fn run(
     params: Value,
 ) -> impl Future<Output = Result<Reply<Value>>> + Send + 'static {
     let params = cx.client.require_role(row.role).and_then(|()| flat(row, params));
-    let call = params.map(|params| row.run(cx, params));
+    // Boxed, because the future of a call is large, and transports hold it in theirs.
+    let call = params.map(|params| Box::pin(row.run(cx, params)));
     async move {
         let mut reply = call.map_err(|error| row.nest_error(error))?.await.map_err(|error| row.nest_error(error))?;
         reply.result = reply.result.map_err(|error| row.nest_error(error));

@@ -11,7 +11,7 @@ use super::status::NoParams;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::flatten::MetaFields;
-use crate::api::dispatch::method::{Method, Reply};
+use crate::api::dispatch::method::{Done, Method, Reply};
 use crate::api::dispatch::route::Route;
 use crate::error::{Error, Kind, Result};
 use crate::model::providers::PROVIDERS;
@@ -147,7 +147,7 @@ pub(crate) struct Authenticate;
 
 impl Method for Authenticate {
     type Params = AuthenticateParams;
-    type Result = ();
+    type Result = Done;
     const NAME: &'static str = "authenticate";
     const ROLE: ClientRole = ClientRole::Observer;
     const EXAMPLE: &'static str = r#"{"methodId": "environment"}"#;
@@ -172,7 +172,7 @@ impl Method for Authenticate {
             }
         })?;
         cx.client.log_out(false);
-        Ok(Reply::new(()))
+        Ok(Reply::new(Done {}))
     }
 }
 
@@ -180,13 +180,13 @@ pub(crate) struct Logout;
 
 impl Method for Logout {
     type Params = NoParams;
-    type Result = ();
+    type Result = Done;
     const NAME: &'static str = "logout";
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Refuses new sessions and prompts on this connection until it authenticates again.";
 
-    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<()>> {
+    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<Done>> {
         cx.client.log_out(true);
-        Ok(Reply::new(()))
+        Ok(Reply::new(Done {}))
     }
 }

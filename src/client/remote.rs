@@ -110,11 +110,14 @@ impl RemoteServer {
         format!("remote-{}", hex(&digest.as_ref()[..16]))
     }
 
-    pub(crate) async fn follow(&self, session: &SessionId, after: Seq) -> Result<RemoteEvents> {
+    /// Follows the events of a session after seq `after`. `interactive`: a person answers permission
+    /// requests.
+    pub(crate) async fn follow(&self, session: &SessionId, after: Seq, interactive: bool) -> Result<RemoteEvents> {
         let mut events = RemoteEvents {
             server: self.clone(),
             session: session.clone(),
             after,
+            interactive,
             stream: None,
             synced: false,
             waiting: VecDeque::new(),
@@ -162,6 +165,7 @@ pub(crate) struct RemoteEvents {
     session: SessionId,
     /// Seq of the last event.
     after: Seq,
+    interactive: bool,
     stream: Option<(mpsc::Receiver<Bytes>, Decoder)>,
     /// All events that were committed when the stream was opened have been read.
     synced: bool,
@@ -207,7 +211,7 @@ impl RemoteEvents {
 
     async fn connect(&mut self) -> Result<()> {
         let RemoteServer { base, token, client } = &self.server;
-        let url = format!("{base}/v1/sessions/{}/events?after={}&interactive=true", self.session, self.after);
+        let url = format!("{base}/v1/sessions/{}/events?after={}&interactive={}", self.session, self.after, self.interactive);
         let sent = timeout(CALL, client.get(url).bearer_auth(token).send()).await;
         let response = match sent {
             Ok(Ok(response)) => response,

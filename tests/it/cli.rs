@@ -14,6 +14,7 @@ mod packaging;
 mod resume;
 mod run;
 mod run_flags;
+mod run_url;
 mod script;
 mod sessions;
 mod show;

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::method::{MethodKind, MethodRow};
+use super::method::MethodRow;
 use crate::api::views::system_prompt;
 use crate::error::{Error, Kind, Result};
 
@@ -81,14 +81,10 @@ impl MethodRow {
 
     /// Moves the fields of a result that ACP does not define into `_meta.nuncio`.
     pub(crate) fn nest_result(&self, result: &mut Value) {
-        match result {
-            Value::Null if self.is_acp() && self.kind != MethodKind::Notification => *result = json!({}),
-            Value::Object(object) => {
-                let lists = object.values_mut().filter_map(Value::as_array_mut).flatten();
-                lists.filter_map(Value::as_object_mut).for_each(|item| nest(item, self.meta.result));
-                nest(object, self.meta.result);
-            }
-            _ => {}
+        if let Value::Object(object) = result {
+            let lists = object.values_mut().filter_map(Value::as_array_mut).flatten();
+            lists.filter_map(Value::as_object_mut).for_each(|item| nest(item, self.meta.result));
+            nest(object, self.meta.result);
         }
     }
 

@@ -82,6 +82,10 @@ pub(crate) trait Method: 'static {
     fn call(cx: CallContext, params: Self::Params) -> impl Future<Output = Result<Reply<Self::Result>>> + Send;
 }
 
+/// The result of a method that returns nothing.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Done {}
+
 /// A result, and its position among the events of a session that the caller follows.
 pub struct Reply<T> {
     /// The result. An error that must be sent after certain events is returned here, not as the

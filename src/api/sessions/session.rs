@@ -10,7 +10,7 @@ use serde_with::skip_serializing_none;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::directories::{directories, directory};
 use crate::api::dispatch::flatten::MetaFields;
-use crate::api::dispatch::method::{FollowChange, Method, Reply, Scope};
+use crate::api::dispatch::method::{Done, FollowChange, Method, Reply, Scope};
 use crate::api::dispatch::route::Route;
 use crate::api::views::budget;
 use crate::api::views::mcp_servers::mcp_servers;
@@ -218,18 +218,18 @@ pub(crate) struct CloseSession;
 
 impl Method for CloseSession {
     type Params = SessionParams;
-    type Result = ();
+    type Result = Done;
     const NAME: &'static str = "session/close";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/close")];
     const SCOPE: Scope = Scope::OwnerIfAny;
     const DOC: &'static str = "Cancels the work of a session and closes it. The session stays on disk.";
 
-    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<()>> {
+    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<Done>> {
         let id = params.session_id;
         let sessions = cx.app.sessions().await?;
         cx.client.require_session(&id, &sessions.cwd(&id).await?)?;
-        let closed = sessions.close(&id).await;
+        let closed = sessions.close(&id).await.map(|()| Done {});
         Ok(ended(sessions, id, closed))
     }
 }
@@ -245,20 +245,20 @@ pub(crate) struct DeleteSession;
 
 impl Method for DeleteSession {
     type Params = SessionParams;
-    type Result = ();
+    type Result = Done;
     const NAME: &'static str = "session/delete";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTES: &'static [Route] = &[Route::delete("/v1/sessions/{sessionId}")];
     const SCOPE: Scope = Scope::OwnerIfAny;
     const DOC: &'static str = "Deletes a session with its events and files. Deleting an unknown session succeeds.";
 
-    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<()>> {
+    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<Done>> {
         let id = params.session_id;
         let sessions = cx.app.sessions().await?;
         if let Ok(cwd) = sessions.cwd(&id).await {
             cx.client.require_session(&id, &cwd)?;
         }
-        let deleted = sessions.delete(&id).await;
+        let deleted = sessions.delete(&id).await.map(|()| Done {});
         Ok(ended(sessions, id, deleted))
     }
 }

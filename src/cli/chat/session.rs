@@ -71,7 +71,7 @@ impl ChatSession {
     }
 
     pub(crate) async fn set_mode(&self, mode: &str) -> Result<()> {
-        self.client.call::<SetMode>(SetModeParams { session_id: self.id.clone(), mode_id: mode.into() }).await
+        self.client.call::<SetMode>(SetModeParams { session_id: self.id.clone(), mode_id: mode.into() }).await.map(drop)
     }
 
     /// Sets an option, for example the model.

@@ -61,6 +61,11 @@ impl TerminalQuestions {
     pub(super) async fn ask(&mut self, question: &PermissionQuestion<'_>, output: &RunnerOutput) {
         let title = question.title.as_deref().unwrap_or("the tool call");
         match &self.approver {
+            // The server takes this client for one that can answer.
+            Approver::None if self.client.server().is_some() => {
+                let choice = PermissionChoice::Kind(PermissionOptionKind::RejectOnce);
+                ask::send(&self.client, question.id, PermissionReply::new(choice)).await;
+            }
             Approver::None => {}
             Approver::Yes => {
                 let choice = PermissionChoice::Kind(PermissionOptionKind::AllowOnce);

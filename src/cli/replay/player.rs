@@ -321,7 +321,10 @@ impl Player {
                 let params = MessageParams { delivery, auto_run, ..MessageParams::new(&session_id, actual(&parts)) };
                 self.client.call::<SendMessage>(params).await.map(drop)
             }
-            Act::Mode { mode } => self.client.call::<SetMode>(SetModeParams { session_id, mode_id: mode.to_string() }).await,
+            Act::Mode { mode } => {
+                let params = SetModeParams { session_id, mode_id: mode.to_string() };
+                self.client.call::<SetMode>(params).await.map(drop)
+            }
             Act::Model { model } => self.option("model", &model).await,
             Act::Thinking { level } => self.option("thinking", &level).await,
             Act::Cancel => self.client.call::<CancelTurn>(SessionParams { session_id }).await,

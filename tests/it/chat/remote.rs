@@ -47,11 +47,24 @@ async fn chat_works_on_a_server_elsewhere() {
 /// The text of a server is no path on the machine of the user, and not larger than the limit.
 #[tokio::test]
 async fn hostile_server_names_no_files_and_does_not_fill_the_memory() {
-    let answer = |id: &str| json!({"jsonrpc": "2.0", "id": 1, "result": {"cwd": "/tmp", "sessionId": id}}).to_string();
-    let list = |id: &str| {
-        let page = json!({"cwd": "/tmp", "sessions": [{"sessionId": id}], "turns": []});
-        json!({"jsonrpc": "2.0", "id": 1, "result": page}).to_string()
+    // The same body answers all calls, so it has the fields of all results.
+    let all = |id: &str, listed: &str| {
+        let modes = json!({"currentModeId": "ask", "availableModes": []});
+        let ours = json!({"nuncio": {"status": "idle", "waiting": false, "pendingToolCalls": []}});
+        let session = json!({"sessionId": listed, "cwd": "/tmp", "updatedAt": "2026-01-01T00:00:00Z", "archived": false, "_meta": ours});
+        let result = json!({
+            "cwd": "/tmp", "sessionId": id, "modes": modes, "configOptions": [], "sessions": [session], "turns": [],
+            "version": "0.1.0", "uptimeMs": 1, "status": "idle", "directories": [], "terminals": [], "cursor": 1,
+            "principal": "x", "role": "controller",
+        });
+        json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string()
     };
+    let answer = |id: &str| {
+        let mut body: serde_json::Value = serde_json::from_str(&all(id, id)).unwrap();
+        body["result"]["sessions"] = json!({"open": 0, "busy": 0, "waiting": 0});
+        body.to_string()
+    };
+    let list = |id: &str| all("sess_x", id);
     let large = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"{}\"}}", "x".repeat(40 << 20));
     let invalid = "which is not the id of a session";
     let ids = ["../../out", "/tmp/out", "..", ".", "", "a/b", "a\\b", "a\0b", "sess_\u{1b}[2J", "sess_\u{202e}", &"x".repeat(300)];
