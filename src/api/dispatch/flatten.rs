@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::method::MethodRow;
+use super::method::{MethodRow, Scope};
 use crate::api::views::system_prompt;
 use crate::error::{Error, Kind, Result};
 
@@ -69,6 +69,10 @@ impl MethodRow {
     pub(crate) fn nest_params(&self, params: &mut Value) {
         let Value::Object(object) = params else { return };
         nest(object, self.meta.params);
+        if self.scope == Scope::OwnerOrReader {
+            // ACP requires a directory; if it is empty, the session keeps its own.
+            object.entry("cwd").or_insert_with(|| "".into());
+        }
         if self.is_acp()
             && let Some(prompt) = object.shift_remove(SYSTEM_PROMPT)
         {

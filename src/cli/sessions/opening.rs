@@ -43,7 +43,8 @@ pub(in crate::cli) async fn open(client: &SessionClient, options: &SessionOption
         (None, true) => {
             let session = last_of_user(client).await?;
             let title = session.title.unwrap_or_default();
-            print_stderr(format!("continuing \"{}\" ({})\n", output_line(&title), session.session_id));
+            let id = output_line(session.session_id.as_str());
+            print_stderr(format!("continuing \"{}\" ({id})\n", output_line(&title)));
             session.session_id
         }
         (None, false) => {

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use harness::steps::bash_call;
-use harness::{CommandResult, Home, TestServer};
+use harness::{CommandResult, Home, Server};
 
 /// A server with a script, and another home that uses it.
-async fn elsewhere(steps: Value, flags: &[&str]) -> (Home, TestServer, Home, String) {
+async fn elsewhere(steps: Value, flags: &[&str]) -> (Home, Server, Home, String) {
     let server_home = Home::new();
     let server = server_home.serve_script(steps, flags).await;
     let (home, url) = (Home::new(), format!("http://{}", server.address));
@@ -37,7 +37,8 @@ async fn prompts_run_in_a_session_of_the_server() {
     let ran = run(&home, &url, &["--resume", &session[..20], "--json", "as JSON lines"]).await;
     let kinds: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["body"]["type"].clone()).collect();
     assert_eq!((kinds.first(), kinds.last()), (Some(&json!("message.completed")), Some(&json!("turn.completed"))), "{ran:?}");
-    assert!(home.sessions().await.is_empty(), "no session is on this machine");
+    let listed = home.run(&["sessions", "list", "--json"], "").await;
+    assert_eq!(listed.stdout, "", "no session is on this machine");
     server.stop().await;
 }
 
