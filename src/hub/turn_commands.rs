@@ -2,10 +2,8 @@
 //! the rules, the mode, the permission requests and the sandbox of the session.
 
 use std::pin::pin;
-use std::sync::Arc;
 
 use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -13,16 +11,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::turn_environment::TurnEnvironment;
-use crate::config::{Policy, Rule};
 use crate::content::{ToolStatus, plain_text};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, ToolEnd};
-use crate::id::{PermissionId, ToolCallId};
-use crate::options::Mode;
-use crate::permission::git_acts::GitActs;
-use crate::runtime::{CallHost, CallOrigin, ToolCall, ToolUse};
-use crate::session::{CommandRequest, CommandResult, PermissionAnswer, Turn, TurnQuestion};
-use crate::toolkit::{ClientAccess, Progress, Subagents};
+use crate::id::ToolCallId;
+use crate::runtime::{CommandHost, ToolCall, ToolUse};
+use crate::session::{CommandRequest, CommandResult, Turn};
 
 /// Maximum number of commands of a hosted agent that run, and that wait, in its turn.
 const AGENT_COMMANDS_MAX: usize = 8;
@@ -121,57 +115,5 @@ impl CommandTurn<'_> {
         // Add messages of hooks to the output, because the agent sends its own model requests.
         let output = std::iter::once(plain_text(&output)).chain(messages).collect::<Vec<_>>().join("\n");
         Ok(CommandResult { tool_call_id, completed: status == ToolStatus::Completed, output, details })
-    }
-}
-
-/// The turn as the host of a command, which can be cancelled without the turn.
-struct CommandHost<'a> {
-    turn: &'a Turn,
-    cancel: CancellationToken,
-}
-
-impl CallHost for CommandHost<'_> {
-    fn asked_git_acts(&self) -> GitActs {
-        CallHost::asked_git_acts(self.turn)
-    }
-
-    fn cancel(&self) -> &CancellationToken {
-        &self.cancel
-    }
-
-    fn permissions(&self, default: Policy) -> (Mode, Vec<Rule>) {
-        CallHost::permissions(self.turn, default)
-    }
-
-    fn has_reported(&self, title: &str) -> bool {
-        CallHost::has_reported(self.turn, title)
-    }
-
-    fn origin(&self) -> CallOrigin {
-        self.turn.origin()
-    }
-
-    fn progress(&self, id: &ToolCallId) -> Progress {
-        self.turn.progress(id)
-    }
-
-    fn client(&self) -> Option<Arc<dyn ClientAccess>> {
-        self.turn.client()
-    }
-
-    fn subagents(&self) -> Option<Subagents> {
-        None
-    }
-
-    fn emit(&self, body: Body) -> BoxFuture<'_, ()> {
-        CallHost::emit(self.turn, body)
-    }
-
-    fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>> {
-        CallHost::commit(self.turn, body, durably)
-    }
-
-    fn ask(&self, question: TurnQuestion) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {
-        CallHost::ask(self.turn, question)
     }
 }
