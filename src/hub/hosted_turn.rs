@@ -10,7 +10,7 @@ use tokio::sync::{Notify, OnceCell};
 use tokio::time::Instant;
 
 use super::abilities;
-use super::conversation::{COMPACT, HostedConversation, is_compaction};
+use super::conversation::{COMPACT, HostedConversation, LiveSetup, is_compaction};
 use super::driver::TurnIo;
 use super::events::TurnEvents;
 use super::hosted_session::{HostedSession, Live};
@@ -23,7 +23,7 @@ use super::process_record::ProcessRecord;
 use super::registry;
 use super::reported_version;
 use super::session_settings::SessionSettings;
-use super::start::{LiveSetup, Start, StartedAgent};
+use super::start::{Start, StartedAgent};
 use super::turn_commands::CommandTurn;
 use super::turn_environment::TurnEnvironment;
 use super::turn_review::TurnReview;

@@ -11,15 +11,12 @@ const EQUAL_MIN: usize = 4;
 /// Pairs of structs of which the smaller one has two thirds of its fields in common with the other.
 /// A pair with types of another protocol or another store is a translation at an edge.
 const PAIRS: &[(&str, &str)] = &[
-    ("AcpState", "AgentReport"),
     ("AcpTurn", "CodexTurn"),
     ("Activity", "SessionSummary"),
     ("AgentCheck", "AgentInfo"),
     ("AgentCheck", "AgentView"),
     ("AgentCheck", "KnownAgent"),
-    ("AgentDefinition", "SubagentProfile"),
     ("AgentInfo", "AgentView"),
-    ("AgentReport", "ClaudeState"),
     ("AgentsAddOptions", "KnownAgent"),
     ("Ancestor", "Turn"),
     ("Budget", "BudgetLimits"),
@@ -45,7 +42,6 @@ const PAIRS: &[(&str, &str)] = &[
     ("LastTurn", "TurnRecord"),
     ("ListedModel", "ModelProperties"),
     ("ListedWorktree", "WorkspaceInfo"),
-    ("LiveSetup", "OpenInput"),
     ("Log", "SessionLog"),
     ("McpAddOptions", "McpServer"),
     ("MessageParams", "QueuedMessage"),
