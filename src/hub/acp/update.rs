@@ -9,6 +9,7 @@ use crate::content::{
     Cost, Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, Role, ToolContent, ToolKind,
     ToolStatus, Usage,
 };
+use crate::event::ToolChange;
 use crate::hub::call::CallUpdate;
 use crate::hub::conversation::{AgentReport, option, slash_command};
 use crate::hub::events::TurnEvents;
@@ -199,8 +200,8 @@ pub(super) async fn record(update: &Value, events: &mut TurnEvents<'_>, name: &s
         Some("tool_call" | "tool_call_update") => {
             if let Some(given) = update["toolCallId"].as_str() {
                 let mut call = call_update(update);
-                if call.input.is_none() && peer.with_state(|state| state.is_kimi) {
-                    call.input = kimi_input::input(update);
+                if call.change.input.is_none() && peer.with_state(|state| state.is_kimi) {
+                    call.change.input = kimi_input::input(update);
                 }
                 events.call(given, call).await;
             }
@@ -273,8 +274,12 @@ pub(super) fn call_update(update: &Value) -> CallUpdate {
         input => Some(input.clone()),
     };
     CallUpdate {
-        title: update["title"].as_str().map(String::from),
-        kind: update["kind"].as_str().map(kind),
+        change: ToolChange {
+            title: update["title"].as_str().map(String::from),
+            kind: update["kind"].as_str().map(kind),
+            input,
+            locations: update["locations"].as_array().map(|list| list.iter().filter_map(location).collect()),
+        },
         status: match update["status"].as_str() {
             Some("pending") => Some(ToolStatus::Pending),
             Some("in_progress") => Some(ToolStatus::InProgress),
@@ -282,9 +287,7 @@ pub(super) fn call_update(update: &Value) -> CallUpdate {
             Some("failed" | "cancelled") => Some(ToolStatus::Failed),
             _ => None,
         },
-        input,
         content: update["content"].as_array().map(|list| list.iter().filter_map(tool_content).collect()),
-        locations: update["locations"].as_array().map(|list| list.iter().filter_map(location).collect()),
         output,
         more_output: of_terminal("terminal_output_delta"),
     }

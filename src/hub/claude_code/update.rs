@@ -165,12 +165,7 @@ impl ClaudeRecorder {
             Some("content_block_start") if event["content_block"]["type"] == "tool_use" => {
                 let call = &event["content_block"];
                 let name = call["name"].as_str().unwrap_or_default();
-                let update = CallUpdate {
-                    title: Some(name.into()),
-                    kind: Some(kind(name)),
-                    status: Some(ToolStatus::Pending),
-                    ..CallUpdate::default()
-                };
+                let update = CallUpdate { status: Some(ToolStatus::Pending), ..CallUpdate::new(name, kind(name), None) };
                 events.call(call["id"].as_str().unwrap_or_default(), update).await;
             }
             Some("content_block_delta") => {
@@ -307,14 +302,10 @@ fn call_update(tool: &str, input: &Value) -> CallUpdate {
         }
         _ => text("plan").filter(|_| tool == "ExitPlanMode").map(ToolContent::text),
     };
-    CallUpdate {
-        title: Some(title),
-        kind: Some(kind(tool)),
-        input: Some(input.clone()),
-        content: content.map(|content| vec![content]),
-        locations: path.map(|path| vec![Location { path: path.into(), line: None }]),
-        ..CallUpdate::default()
-    }
+    let mut update = CallUpdate::new(title, kind(tool), Some(input.clone()));
+    update.change.locations = path.map(|path| vec![Location { path: path.into(), line: None }]);
+    update.content = content.map(|content| vec![content]);
+    update
 }
 
 const ALLOW: &str = "allow_once";
