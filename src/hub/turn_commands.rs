@@ -108,12 +108,12 @@ impl CommandTurn<'_> {
         let host = CommandHost { turn: self.turn, cancel };
         let tool_use = ToolUse { id: ToolCallId::new(), name: TOOL.into(), input: json!(request).to_string(), state: None };
         let tool_call_id = tool_use.id.clone();
-        let (ended, messages) = ToolCall::announce(&host, environment, tool_use).await.finish_recorded(&host).await?;
-        let Body::ToolCompleted(ToolEnd { status, output, details, .. }) = ended else {
+        let ended = ToolCall::announce(&host, environment, tool_use).await.finish(&host).await?;
+        let Body::ToolCompleted(ToolEnd { status, output, details, .. }) = ended.completed else {
             return Err(Error::internal("a tool call ended without tool.completed"));
         };
         // Add messages of hooks to the output, because the agent sends its own model requests.
-        let output = std::iter::once(plain_text(&output)).chain(messages).collect::<Vec<_>>().join("\n");
+        let output = std::iter::once(plain_text(&output)).chain(ended.messages).collect::<Vec<_>>().join("\n");
         Ok(CommandResult { tool_call_id, completed: status == ToolStatus::Completed, output, details })
     }
 }

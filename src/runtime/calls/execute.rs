@@ -151,11 +151,6 @@ impl ToolCall {
         Ok(EndedCall { name, completed, fingerprint: hasher.finish(), polls, messages })
     }
 
-    /// Runs the call, records its `tool.completed`, and returns it with the messages of hooks.
-    pub(crate) async fn finish_recorded(self, host: &dyn CallHost) -> Result<(Body, Vec<String>)> {
-        self.finish(host).await.map(|ended| (ended.completed, ended.messages))
-    }
-
     /// Runs the call between its hooks. Returns an error only if the log cannot be written.
     pub(crate) async fn run(mut self, host: &dyn CallHost) -> Result<CallResult> {
         let (outcome, messages) = self.run_between_hooks(host).await?;
@@ -206,7 +201,7 @@ impl ToolCall {
         let rules = environment.rules(&remembered);
         context.unasked = environment.writes_unasked(mode, &rules);
         context.known_files = host.known_files();
-        context.may_read = permission::may_read_files(&rules, mode, default, prepared, context);
+        context.may_read = permission::may_read(&rules, mode, default, &permission::request(prepared, context));
         context.start = context.shell.start(&context.workspace);
         let call = ServedCall { host, id: &self.id, environment, context, timeout: environment.answer_timeout() };
         let check = Check {

@@ -293,15 +293,10 @@ fn reading<'a>(request: &AccessRequest<'a>) -> AccessRequest<'a> {
     AccessRequest { tool: "read", kind: AccessKind::Read, ..request.clone() }
 }
 
-/// Returns whether the model may read the files of a call. If so, an error from previewing the call
-/// is sent to the model without a permission request.
-fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &AccessRequest<'_>) -> bool {
+/// Returns whether the model may read the files that a call names. If so, an error from previewing
+/// the call is sent to the model without a permission request.
+pub(in crate::runtime) fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &AccessRequest<'_>) -> bool {
     decide(rules, mode, default, &reading(request)).policy == Policy::Allow
-}
-
-/// Returns whether the model may read the files that a call names.
-pub(crate) fn may_read_files(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedCall, context: &ToolContext) -> bool {
-    may_read(rules, mode, default, &request(prepared, context))
 }
 
 /// The reason of a denial by a rule.

@@ -93,7 +93,7 @@ impl SessionEnvironment {
         let workspace = Workspace::new(&cwd, roots, &places.artifacts(artifacts))
             .named_roots(&named.collect::<Vec<_>>())
             .attachments(&places.attachments(artifacts))
-            .readable(services.skill_dirs(&cwd))
+            .readable(services.prompt_dirs(&cwd).user_skills())
             .readable(vec![places.mcp_work("")])
             .home(places.home.clone())
             .protect(places.own_files())
