@@ -13,6 +13,7 @@ pub(crate) use calls::call_host::{CallHost, CallOutcome, CallResult};
 pub(crate) use calls::execute::{ToolCall, ToolUse};
 pub(crate) use calls::form_options::{field_values, is_choice};
 pub(crate) use calls::hooks::ForeignCallHooks;
+pub(crate) use calls::permission::access_path;
 pub(crate) use calls::turn_host::CommandHost;
 pub(crate) use checks::review::{NOT_REVIEWED, review_changes, review_notice};
 pub(crate) use checks::verify::Verification;

@@ -17,7 +17,7 @@ use super::hosted_session::{HostedSession, Live};
 use super::open_requests::OpenRequests;
 use super::options::{self, WantedOptions};
 use super::own_rules::OwnRules;
-use super::permission::{self, PermissionDecider};
+use super::permission::PermissionDecider;
 use super::process::AgentProcess;
 use super::process_record::ProcessRecord;
 use super::registry;
@@ -33,6 +33,7 @@ use crate::context::commands;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::options::Mode;
+use crate::permission::rules::Rules;
 use crate::process::StartTime;
 use crate::runtime::{TurnBudget, Verification};
 use crate::session::Turn;
@@ -91,7 +92,7 @@ impl HostedTurn<'_> {
         let (session, turn) = (self.session, self.turn);
         if let Some(own) = self.own_rules() {
             let (_, remembered) = turn.permissions(self.loaded.settings.permissions.default);
-            own.check(&session.name, &permission::rules(&self.loaded, remembered))?;
+            own.check(&session.name, &Rules::new(&self.loaded, remembered))?;
         }
         let lock = session.live.clone().lock_owned();
         let mut live = tokio::select! {

@@ -277,12 +277,7 @@ impl SessionEnvironment {
     /// Returns the permission rules in effect. `session` contains the rules remembered from earlier
     /// answers.
     pub(crate) fn rules(&self, session: &[Rule]) -> Rules {
-        Rules {
-            user: self.loaded.settings.permissions.rules.clone(),
-            trusted: self.loaded.trusted_rules.clone(),
-            project: self.loaded.project_rules.clone(),
-            session: session.to_vec(),
-        }
+        Rules::new(&self.loaded, session.to_vec())
     }
 }
 
