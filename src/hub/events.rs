@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use super::call::{Call, CallUpdate};
 use super::turn_environment::TurnEnvironment;
 use super::turn_size::{BoundedTurn, TurnBytes, bounded, truncate};
-use crate::content::{Cost, Part, PlanEntry, Role, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage};
+use crate::content::{Cost, Part, PlanEntry, Role, ToolContent, ToolKind, ToolStatus, Usage};
 use crate::event::{Body, MessageExtra, Severity, ToolChange, ToolEnd, ToolStart, ToolUpdate, UsageUpdate};
 use crate::id::{MessageId, ToolCallId};
 use crate::limits;
@@ -200,20 +200,9 @@ impl<'a> TurnEvents<'a> {
             running: false,
             ended: false,
         };
-        let ToolLabel { name, title, category } = call.label();
-        let started = Body::ToolStarted(ToolStart {
-            tool_call_id: id,
-            name,
-            title,
-            kind: call.kind,
-            category,
-            input: call.input.clone(),
-            input_text: None,
-            locations: call.locations.clone(),
-            provider_state: None,
-            automatic: false,
-        });
-        self.recorded.emit(started).await;
+        let started = ToolStart::new(id, call.label(), call.kind, call.input.clone());
+        let started = ToolStart { locations: call.locations.clone(), ..started };
+        self.recorded.emit(Body::ToolStarted(started)).await;
         self.calls.insert(given.into(), call);
         self.order.push(given.into());
         Box::pin(self.call(given, CallUpdate { change: ToolChange::default(), ..update })).await;

@@ -106,22 +106,10 @@ impl ToolCall {
         };
         let mut hasher = DefaultHasher::new();
         (&name, input.to_string()).hash(&mut hasher);
-        let category = Some(category);
-        let label = ToolLabel { name: name.clone(), title: title.clone(), category };
-        let (tool_call_id, provider_state) = (id.clone(), state);
-        let body = Body::ToolStarted(ToolStart {
-            tool_call_id,
-            name,
-            title,
-            kind,
-            category,
-            input,
-            input_text,
-            locations,
-            provider_state,
-            automatic,
-        });
-        host.emit(body).await;
+        let label = ToolLabel { name, title, category: Some(category) };
+        let started = ToolStart::new(id.clone(), label.clone(), kind, input);
+        let started = ToolStart { input_text, locations, provider_state: state, automatic, ..started };
+        host.emit(Body::ToolStarted(started)).await;
         ToolCall { id, label, hasher, maker, context, environment: environment.clone(), prepared }
     }
 
