@@ -24,7 +24,6 @@ use super::registry;
 use super::reported_version;
 use super::session_settings::SessionSettings;
 use super::start::{Start, StartedAgent};
-use super::turn_commands::CommandTurn;
 use super::turn_environment::TurnEnvironment;
 use super::turn_review::TurnReview;
 use crate::config::{self, AgentKind, HostedAgent, LoadedSettings, SandboxMode};
@@ -215,7 +214,7 @@ impl HostedTurn<'_> {
             None if turn.external => conversation.follow(&mut io),
             parts => conversation.prompt(parts.unwrap_or(&noted), &mut io),
         };
-        let work = session.commands.serve(CommandTurn { turn, environment }, work);
+        let work = session.commands.serve(environment, work);
         let result = match with_login_notice(&session.name, turn, conversation.process(), work).await {
             // Some agents answer a cancelled prompt with an error.
             Err(error) if turn.cancel.is_cancelled() && error.kind != Kind::AgentUnavailable => Ok(StopReason::Cancelled),

@@ -16,7 +16,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, ToolEnd};
 use crate::id::ToolCallId;
 use crate::runtime::{CommandHost, ToolCall, ToolUse};
-use crate::session::{CommandRequest, CommandResult, Turn};
+use crate::session::{CommandRequest, CommandResult};
 
 /// Maximum number of commands of a hosted agent that run, and that wait, in its turn.
 const AGENT_COMMANDS_MAX: usize = 8;
@@ -33,11 +33,6 @@ struct QueuedCommand {
     request: CommandRequest,
     /// Closed if the caller no longer waits.
     done: oneshot::Sender<Result<CommandResult>>,
-}
-
-pub(super) struct CommandTurn<'a> {
-    pub turn: &'a Turn,
-    pub environment: &'a TurnEnvironment<'a>,
 }
 
 impl TurnCommands {
@@ -61,7 +56,7 @@ impl TurnCommands {
 
     /// Runs the commands that arrive during `work`. Commands that still run at its end are
     /// cancelled.
-    pub(super) async fn serve<T>(&self, during: CommandTurn<'_>, work: impl Future<Output = T>) -> T {
+    pub(super) async fn serve<T>(&self, during: &TurnEnvironment<'_>, work: impl Future<Output = T>) -> T {
         let (sender, mut queued) = mpsc::channel(AGENT_COMMANDS_MAX);
         self.set(Some(sender));
         let stop = during.turn.cancel.child_token();
@@ -73,7 +68,7 @@ impl TurnCommands {
                 result = &mut work => break result,
                 Some(()) = running.next() => {}
                 Some(command) = queued.recv(), if running.len() < AGENT_COMMANDS_MAX => {
-                    running.push(during.answer(command, stop.child_token()));
+                    running.push(during.answer_command(command, stop.child_token()));
                 }
             }
         };
@@ -84,12 +79,12 @@ impl TurnCommands {
     }
 }
 
-impl CommandTurn<'_> {
+impl TurnEnvironment<'_> {
     /// Runs a command and sends its result, until the caller no longer waits.
-    async fn answer(&self, command: QueuedCommand, cancel: CancellationToken) {
+    async fn answer_command(&self, command: QueuedCommand, cancel: CancellationToken) {
         let QueuedCommand { request, mut done } = command;
         let result = {
-            let mut work = pin!(self.run(request, cancel.clone()));
+            let mut work = pin!(self.run_command(request, cancel.clone()));
             tokio::select! {
                 biased;
                 result = &mut work => result,
@@ -103,8 +98,8 @@ impl CommandTurn<'_> {
         let _ = done.send(result);
     }
 
-    async fn run(&self, request: CommandRequest, cancel: CancellationToken) -> Result<CommandResult> {
-        let environment = self.environment.get().await?;
+    async fn run_command(&self, request: CommandRequest, cancel: CancellationToken) -> Result<CommandResult> {
+        let environment = self.get().await?;
         let host = CommandHost { turn: self.turn, cancel };
         let tool_use = ToolUse { id: ToolCallId::new(), name: TOOL.into(), input: json!(request).to_string(), state: None };
         let tool_call_id = tool_use.id.clone();
