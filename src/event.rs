@@ -105,4 +105,10 @@ impl Body {
     pub(crate) fn notice(severity: Severity, title: impl Into<String>, description: impl Into<String>) -> Body {
         Body::Notice(Notice { description: Some(description.into()), ..Notice::new(severity, title) })
     }
+
+    /// Creates a notice about a subject: see [`Notice::code`].
+    pub(crate) fn notice_about(code: &str, severity: Severity, title: impl Into<String>, description: String) -> Body {
+        let (code, description) = (Some(code.to_owned()), Some(description));
+        Body::Notice(Notice { description, code, ..Notice::new(severity, title) })
+    }
 }

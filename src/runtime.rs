@@ -9,10 +9,12 @@ pub(crate) mod mcp;
 pub(crate) mod services;
 
 pub(crate) use calls::budget::TurnBudget;
-pub(crate) use calls::call_host::{CallHost, CallOrigin, CallOutcome, CallResult};
+pub(crate) use calls::call_host::{CallHost, CallOutcome, CallResult};
 pub(crate) use calls::execute::{ToolCall, ToolUse};
 pub(crate) use calls::form_options::{field_values, is_choice};
 pub(crate) use calls::hooks::ForeignCallHooks;
+pub(crate) use calls::permission::access_path;
+pub(crate) use calls::turn_host::CommandHost;
 pub(crate) use checks::review::{NOT_REVIEWED, review_changes, review_notice};
 pub(crate) use checks::verify::Verification;
 pub(crate) use environment::model_choices::{ModelSource, OfferedModel};

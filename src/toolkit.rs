@@ -59,6 +59,6 @@ pub use shell::Shell;
 pub(crate) use shell::remove_orphans;
 pub(crate) use shown_change::changes_shown;
 pub use subagents::Subagents;
-pub(crate) use subagents::{Spawner, Subagent, SubagentProfile, SubagentRequest};
+pub(crate) use subagents::{Spawner, Subagent, SubagentRequest};
 pub(crate) use tool::{AnyCall, AnyTool, PreparedCall, Tool, ToolProperties, entry, entry_with, schema_of};
 pub(crate) use turn_changes::{TurnChanges, TurnFile};

@@ -23,10 +23,10 @@ use crate::id::{PermissionId, ToolCallId};
 use crate::json;
 use crate::limits;
 use crate::options::Mode;
-use crate::runtime::{CallHost, CallOrigin, CallOutcome, CallResult, SessionEnvironment, SessionMcp, ToolCall, ToolUse};
-use crate::session::{PermissionAnswer, TurnQuestion};
+use crate::runtime::{CallHost, CallOutcome, CallResult, SessionEnvironment, SessionMcp, ToolCall, ToolUse};
+use crate::session::{PermissionAnswer, Turn, TurnQuestion};
 use crate::terminal_text::output_line;
-use crate::toolkit::{ClientAccess, Progress, Subagents, ToolError};
+use crate::toolkit::ToolError;
 
 /// Prints `{"ok","output","details"}`, with `messages` if hooks added any, or lists the tools if no
 /// name is given. Exit codes: 0 success, 1 the tool failed, 2 usage, 4 denied.
@@ -109,6 +109,10 @@ struct Terminal {
 }
 
 impl CallHost for Terminal {
+    fn turn(&self) -> Option<&Turn> {
+        None
+    }
+
     fn cancel(&self) -> &CancellationToken {
         &self.cancel
     }
@@ -117,29 +121,9 @@ impl CallHost for Terminal {
         (self.mode, Vec::new())
     }
 
-    fn origin(&self) -> CallOrigin {
-        CallOrigin::default()
-    }
-
-    fn progress(&self, _: &ToolCallId) -> Progress {
-        Arc::new(|_| {})
-    }
-
-    fn client(&self) -> Option<Arc<dyn ClientAccess>> {
-        None
-    }
-
-    fn subagents(&self) -> Option<Subagents> {
-        None
-    }
-
     fn emit(&self, body: Body) -> BoxFuture<'_, ()> {
         report_notice(&body);
         Box::pin(async {})
-    }
-
-    fn commit(&self, _: Body, _durably: bool) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async { Ok(()) })
     }
 
     fn ask(&self, question: TurnQuestion) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {

@@ -88,21 +88,32 @@ const MISSPELLED_MIN: f64 = 0.8;
 /// Fields with the number of model requests that an agent may send.
 const LIMITS: [&str; 3] = ["maxTurns", "maxSteps", "steps"];
 
+/// The settings of a subagent that an agent definition contains. Absent values are those of the
+/// parent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct SubagentProfile {
+    pub name: Option<String>,
+    pub system_prompt: Option<String>,
+    /// The tools that the subagent may use; `None`: all tools. In a definition, the names as
+    /// written; of a subagent, a list as in `toolkit::tool_list`.
+    pub tools: Option<Vec<String>>,
+    /// `PROVIDER/NAME`.
+    pub model: Option<String>,
+    /// Maximum number of model requests of a turn.
+    pub max_requests: Option<u64>,
+    /// Name of a hosted agent that works in the child session.
+    pub hosted: Option<String>,
+}
+
 /// A definition of a subagent.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AgentDefinition {
     pub description: String,
-    pub system_prompt: String,
-    /// Names of the tools that the subagent may use, as written; `None`: all tools.
-    pub tools: Option<Vec<String>>,
+    pub profile: SubagentProfile,
     /// Names of the tools that it may not use, as written.
     pub disallowed_tools: Vec<String>,
-    /// `PROVIDER/NAME`; `None`: the model of the parent.
-    pub model: Option<String>,
     /// The modes that limit the subagent: the strictest one applies.
     pub modes: Vec<Mode>,
-    /// Maximum number of model requests.
-    pub max_requests: Option<u64>,
     /// Numbers of the lines of `tools` and `disallowed_tools`.
     pub tool_lines: [Option<usize>; 2],
     /// Parts of the definition that have no effect.
@@ -128,7 +139,7 @@ pub(crate) fn find(cwd: &Path, places: &DataPaths, trusted: bool) -> Vec<Definit
     if trusted {
         found.append(&mut own);
     } else {
-        found.iter_mut().flat_map(|file| &mut file.definition).for_each(|definition| definition.model = None);
+        found.iter_mut().flat_map(|file| &mut file.definition).for_each(|definition| definition.profile.model = None);
         own.append(&mut found);
         found = own;
     }
@@ -213,14 +224,17 @@ fn definition(name: &str, file: Frontmatter) -> Result<AgentDefinition, String> 
     }
     Ok(AgentDefinition {
         description: file.get("description").ok_or("it has no description")?,
-        tools: file.list("tools"),
         disallowed_tools: file.list("disallowedTools").unwrap_or_default(),
         tool_lines: [file.line("tools"), file.line("disallowedTools")],
         notices,
         modes: modes(&file)?,
-        max_requests: limits.into_iter().min(),
-        system_prompt: file.body,
-        model,
+        profile: SubagentProfile {
+            tools: file.list("tools"),
+            max_requests: limits.into_iter().min(),
+            system_prompt: Some(file.body).filter(|prompt| !prompt.is_empty()),
+            model,
+            ..SubagentProfile::default()
+        },
     })
 }
 

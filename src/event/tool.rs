@@ -65,6 +65,13 @@ pub struct ToolStart {
 }
 
 impl ToolStart {
+    /// Creates the start of a call of the model, without locations.
+    pub(crate) fn new(tool_call_id: ToolCallId, tool: ToolLabel, kind: ToolKind, input: Value) -> ToolStart {
+        let (ToolLabel { name, title, category }, locations) = (tool, Vec::new());
+        let (input_text, provider_state, automatic) = (None, None, false);
+        ToolStart { tool_call_id, name, title, kind, category, input, input_text, locations, provider_state, automatic }
+    }
+
     /// Returns the tool, as in later events about the call.
     pub(crate) fn label(&self) -> ToolLabel {
         ToolLabel { name: self.name.clone(), title: self.title.clone(), category: self.category }

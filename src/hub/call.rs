@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::raw_output;
 use crate::config::AccessKind;
 use crate::content::{Location, Part, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus};
+use crate::event::ToolChange;
 use crate::hooks::HookTool;
 use crate::id::ToolCallId;
 use crate::toolkit::git::quoted;
@@ -14,16 +15,21 @@ use crate::toolkit::git::quoted;
 /// The reported fields of a tool call. An absent field did not change.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CallUpdate {
-    pub title: Option<String>,
-    pub kind: Option<ToolKind>,
+    pub change: ToolChange,
     pub status: Option<ToolStatus>,
-    pub input: Option<Value>,
     pub content: Option<Vec<ToolContent>>,
-    pub locations: Option<Vec<Location>>,
     /// The output as text, if `content` does not contain it.
     pub output: Option<String>,
     /// Output to append.
     pub more_output: Option<String>,
+}
+
+impl CallUpdate {
+    /// Creates the update of these fields.
+    pub(super) fn new(title: impl Into<String>, kind: ToolKind, input: Option<Value>) -> CallUpdate {
+        let change = ToolChange { title: Some(title.into()), kind: Some(kind), input, locations: None };
+        CallUpdate { change, ..CallUpdate::default() }
+    }
 }
 
 /// A tool call of the agent that has not ended.

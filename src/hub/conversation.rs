@@ -1,5 +1,6 @@
 //! The interface of the protocols of hosted agents: a conversation with a running agent.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use super::opencode::OpencodeServers;
 use super::process::AgentProcess;
 use super::process_handle::ProcessSlot;
 use super::session_settings::SessionSettings;
-use crate::config::HostedAgent;
+use crate::config::{HostedAgent, McpServer, SandboxMode};
 use crate::content::{Cost, Part, StopReason};
 use crate::context::commands::{self, SlashCommand};
 use crate::error::{Error, Result};
@@ -20,6 +21,20 @@ use crate::event::Actor;
 use crate::process::{Command, ProcessLauncher};
 use crate::session::{AgentChoice, AgentOption};
 use crate::web::HttpClients;
+
+/// The properties of the session with which a process is started.
+#[derive(Clone, Default, PartialEq)]
+pub(super) struct LiveSetup {
+    pub cwd: PathBuf,
+    pub directories: Vec<PathBuf>,
+    /// MCP servers that the client gave.
+    pub given: BTreeMap<String, McpServer>,
+    /// The settings that the agent receives when it starts.
+    pub settings: SessionSettings,
+    pub sandbox: Option<SandboxMode>,
+    /// The session has hooks for tool calls.
+    pub has_hooks: bool,
+}
 
 /// The input for starting an agent for a session.
 pub(super) struct OpenInput {
@@ -32,8 +47,7 @@ pub(super) struct OpenInput {
     pub launcher: ProcessLauncher,
     /// Receives the process when it is started.
     pub process: ProcessSlot,
-    pub cwd: PathBuf,
-    pub directories: Vec<PathBuf>,
+    pub setup: LiveSetup,
     /// The user's home.
     pub home: Option<PathBuf>,
     /// The id of the session in the agent, if it exists.
@@ -41,10 +55,6 @@ pub(super) struct OpenInput {
     /// The recorded cost of the session.
     pub cost: Cost,
     pub mcp: AgentMcp,
-    /// The settings of the session that the agent receives when it starts.
-    pub session_settings: SessionSettings,
-    /// The session has hooks for tool calls.
-    pub has_hooks: bool,
     /// The setting `config`, with values instead of names of environment variables.
     pub config: Option<String>,
     /// The HTTP clients of the process.
@@ -107,7 +117,7 @@ pub(super) trait HostedConversation: Send + Sync {
         true
     }
 
-    /// Returns whether the agent asks nuncio's hooks before each call ([`OpenInput::has_hooks`]).
+    /// Returns whether the agent asks nuncio's hooks before each call ([`LiveSetup::has_hooks`]).
     fn asks_before_calls(&self) -> bool {
         false
     }

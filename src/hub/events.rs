@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use super::call::{Call, CallUpdate};
 use super::turn_environment::TurnEnvironment;
 use super::turn_size::{BoundedTurn, TurnBytes, bounded, truncate};
-use crate::content::{Cost, Part, PlanEntry, Role, ToolContent, ToolKind, ToolLabel, ToolStatus, Usage};
+use crate::content::{Cost, Part, PlanEntry, Role, ToolContent, ToolKind, ToolStatus, Usage};
 use crate::event::{Body, MessageExtra, Severity, ToolChange, ToolEnd, ToolStart, ToolUpdate, UsageUpdate};
 use crate::id::{MessageId, ToolCallId};
 use crate::limits;
@@ -147,7 +147,9 @@ impl<'a> TurnEvents<'a> {
         if call.ended {
             return;
         }
-        let CallUpdate { title, kind, status, input, content, locations, output, more_output } = update;
+        let CallUpdate { change, status, content, output, more_output } = update;
+        call.has_kind |= change.kind.is_some();
+        let ToolChange { title, kind, input, locations } = change;
         let change = ToolChange {
             title: title.filter(|title| !title.is_empty() && *title != call.title),
             kind: kind.filter(|kind| *kind != call.kind),
@@ -155,7 +157,6 @@ impl<'a> TurnEvents<'a> {
             locations: locations.filter(|locations| *locations != call.locations),
         };
         let content = content.map(bounded).filter(|content| *content != call.content);
-        call.has_kind |= kind.is_some();
         let ToolChange { title, kind, input, locations } = change.clone();
         call.title = title.unwrap_or_else(|| std::mem::take(&mut call.title));
         call.kind = kind.unwrap_or(call.kind);
@@ -186,7 +187,7 @@ impl<'a> TurnEvents<'a> {
     async fn announce(&mut self, given: &str, update: CallUpdate) {
         let taken = given.is_empty() || self.turn().log.state(|state| state.history.has_call(given));
         let id = if taken { ToolCallId::new() } else { given.into() };
-        let CallUpdate { title, kind, status, input, content, locations, output, more_output } = update;
+        let ToolChange { title, kind, input, locations } = update.change;
         let call = Call {
             id: id.clone(),
             title: title.filter(|title| !title.is_empty()).unwrap_or_else(|| "tool call".into()),
@@ -199,24 +200,12 @@ impl<'a> TurnEvents<'a> {
             running: false,
             ended: false,
         };
-        let ToolLabel { name, title, category } = call.label();
-        let started = Body::ToolStarted(ToolStart {
-            tool_call_id: id,
-            name,
-            title,
-            kind: call.kind,
-            category,
-            input: call.input.clone(),
-            input_text: None,
-            locations: call.locations.clone(),
-            provider_state: None,
-            automatic: false,
-        });
-        self.recorded.emit(started).await;
+        let started = ToolStart::new(id, call.label(), call.kind, call.input.clone());
+        let started = ToolStart { locations: call.locations.clone(), ..started };
+        self.recorded.emit(Body::ToolStarted(started)).await;
         self.calls.insert(given.into(), call);
         self.order.push(given.into());
-        let rest = CallUpdate { status, content, output, more_output, ..CallUpdate::default() };
-        Box::pin(self.call(given, rest)).await;
+        Box::pin(self.call(given, CallUpdate { change: ToolChange::default(), ..update })).await;
     }
 
     /// Ends a call. `problem` is the result of a call whose end the agent did not report.

@@ -10,11 +10,10 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::conversation::{ExternalTurn, HostedConversation};
+use super::conversation::{ExternalTurn, HostedConversation, LiveSetup};
 use super::opencode::OpencodeServers;
 use super::process_handle::{ProcessHandle, ProcessSlot};
 use super::process_record::ProcessRecord;
-use super::start::LiveSetup;
 use super::turn_commands::TurnCommands;
 use crate::config::McpServer;
 use crate::event::timestamp;

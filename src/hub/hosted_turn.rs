@@ -10,21 +10,20 @@ use tokio::sync::{Notify, OnceCell};
 use tokio::time::Instant;
 
 use super::abilities;
-use super::conversation::{COMPACT, HostedConversation, is_compaction};
+use super::conversation::{COMPACT, HostedConversation, LiveSetup, is_compaction};
 use super::driver::TurnIo;
 use super::events::TurnEvents;
 use super::hosted_session::{HostedSession, Live};
 use super::open_requests::OpenRequests;
 use super::options::{self, WantedOptions};
 use super::own_rules::OwnRules;
-use super::permission::{self, PermissionDecider};
+use super::permission::PermissionDecider;
 use super::process::AgentProcess;
 use super::process_record::ProcessRecord;
 use super::registry;
 use super::reported_version;
 use super::session_settings::SessionSettings;
-use super::start::{LiveSetup, Start, StartedAgent};
-use super::turn_commands::CommandTurn;
+use super::start::{Start, StartedAgent};
 use super::turn_environment::TurnEnvironment;
 use super::turn_review::TurnReview;
 use crate::config::{self, AgentKind, HostedAgent, LoadedSettings, SandboxMode};
@@ -33,6 +32,7 @@ use crate::context::commands;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
 use crate::options::Mode;
+use crate::permission::rules::Rules;
 use crate::process::StartTime;
 use crate::runtime::{TurnBudget, Verification};
 use crate::session::Turn;
@@ -91,7 +91,7 @@ impl HostedTurn<'_> {
         let (session, turn) = (self.session, self.turn);
         if let Some(own) = self.own_rules() {
             let (_, remembered) = turn.permissions(self.loaded.settings.permissions.default);
-            own.check(&session.name, &permission::rules(&self.loaded, remembered))?;
+            own.check(&session.name, &Rules::new(&self.loaded, remembered))?;
         }
         let lock = session.live.clone().lock_owned();
         let mut live = tokio::select! {
@@ -214,7 +214,7 @@ impl HostedTurn<'_> {
             None if turn.external => conversation.follow(&mut io),
             parts => conversation.prompt(parts.unwrap_or(&noted), &mut io),
         };
-        let work = session.commands.serve(CommandTurn { turn, environment }, work);
+        let work = session.commands.serve(environment, work);
         let result = match with_login_notice(&session.name, turn, conversation.process(), work).await {
             // Some agents answer a cancelled prompt with an error.
             Err(error) if turn.cancel.is_cancelled() && error.kind != Kind::AgentUnavailable => Ok(StopReason::Cancelled),

@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::AGENT_PORT_VARIABLE;
 use crate::error::{Error, Result};
+use crate::hex::hex;
 use crate::hub::process::{AgentProcess, LineHandler, lost, unavailable};
 use crate::hub::process_handle::ProcessSlot;
 use crate::hub::refusal::AgentRefusal;
@@ -98,7 +99,7 @@ impl OpencodeServer {
 
     fn spawn(start: &ServerStart<'_>, port: Option<u16>) -> Result<(OpencodeServer, watch::Receiver<bool>)> {
         let port = port.map_or_else(free_port, Ok)?;
-        let password = new_password()?;
+        let password = hex(&random::<32>()?);
         let mut command = start.command.clone().env(PASSWORD, &password).env(AGENT_PORT_VARIABLE, port.to_string());
         if let CommandKind::Program(arguments) = &mut command.kind {
             arguments.extend(["serve", "--port", &port.to_string(), "--hostname", "127.0.0.1"].map(Into::into));
@@ -254,10 +255,6 @@ fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).map_err(|_| Error::internal("the system's random number generator failed"))?;
     Ok(bytes)
-}
-
-fn new_password() -> Result<String> {
-    Ok(random::<32>()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// The servers of this process, by directory or session.

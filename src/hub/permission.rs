@@ -10,15 +10,16 @@ use tokio_util::sync::CancellationToken;
 use super::call::Call;
 use super::turn_environment::TurnEnvironment;
 use super::turn_size::TurnBytes;
-use crate::config::{AccessKind, LoadedSettings, Policy, Rule};
+use crate::config::{AccessKind, LoadedSettings, Policy};
 use crate::content::{PermissionOption, PermissionOptionKind, ToolContent};
 use crate::event::{Actor, Body, PermissionDecision, PermissionOutcome};
 use crate::id::PermissionId;
 use crate::permission::paths::AccessPath;
 use crate::permission::rules::{AccessRequest, Decision, Rules, decide};
 use crate::permission::shell::CommandLine;
+use crate::runtime::access_path;
 use crate::session::{PermissionAnswer, Turn, TurnQuestion};
-use crate::workspace::{Workspace, is_read_only};
+use crate::workspace::Workspace;
 
 /// The answers to the permission requests of a turn.
 pub(super) struct PermissionDecider<'a> {
@@ -179,24 +180,11 @@ impl<'a> PermissionDecider<'a> {
     fn evaluate(&self, call: &Call) -> Decision {
         let default = self.loaded.settings.permissions.default;
         let (mode, remembered) = self.turn.permissions(default);
-        let rules = rules(self.loaded, remembered);
+        let rules = Rules::new(self.loaded, remembered);
         let (kind, tool) = (call.access(), call.tool_name());
         let command = call.command();
         let url = call.input["url"].as_str();
-        let place = |path: &Path| {
-            let resolved = self.workspace.resolve(&path.to_string_lossy());
-            let writes = kind == AccessKind::Write;
-            let read_only = writes && is_read_only(&resolved.real);
-            let guarded = read_only || writes && self.workspace.is_protected(&resolved.real);
-            AccessPath {
-                inside: resolved.inside && !guarded,
-                real: resolved.real,
-                written: resolved.path,
-                cwd: self.workspace.cwd.clone(),
-                guarded,
-                read_only,
-            }
-        };
+        let place = |path: &Path| access_path(self.workspace.resolve(&path.to_string_lossy()), kind, self.workspace);
         let mut line = (kind == AccessKind::Exec)
             .then(|| command.as_ref().map_or_else(CommandLine::unknown, |command| CommandLine::parse("", command)));
         let file = |path: &str| place(&self.workspace.cwd.join(path));
@@ -223,16 +211,6 @@ impl<'a> PermissionDecider<'a> {
             Policy::Allow if !described => Decision { policy: Policy::Ask, rule: None },
             _ => decision,
         }
-    }
-}
-
-/// Returns the permission rules in effect. `session` contains the rules remembered from answers.
-pub(super) fn rules(loaded: &LoadedSettings, session: Vec<Rule>) -> Rules {
-    Rules {
-        user: loaded.settings.permissions.rules.clone(),
-        trusted: loaded.trusted_rules.clone(),
-        project: loaded.project_rules.clone(),
-        session,
     }
 }
 

@@ -102,7 +102,7 @@ pub(super) fn codex_home(services: &Services, command: &Command) -> Option<PathB
 /// Fails if Copilot, which an agent of any command can be, would run hooks of the project.
 pub(super) fn check_identity(opening: &OpenInput, agent: &Value) -> Result<()> {
     let is_copilot = agent["name"].as_str().is_some_and(|name| name.to_lowercase().contains("copilot"));
-    let mut directories = std::iter::once(&opening.cwd).chain(&opening.directories).filter(|_| is_copilot);
+    let mut directories = std::iter::once(&opening.setup.cwd).chain(&opening.setup.directories).filter(|_| is_copilot);
     directories.try_for_each(|directory| check_hooks(&opening.name, directory, opening.home.as_deref()))
 }
 

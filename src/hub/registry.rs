@@ -8,13 +8,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::KNOWN;
-use super::conversation::OpenInput;
+use super::conversation::{LiveSetup, OpenInput};
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
 use super::own_rules::{AskingSettings, OwnRules};
 use super::process_handle::ProcessSlot;
 use super::project_files::project_files;
-use super::session_settings::SessionSettings;
 use super::{attach, process::unavailable, project_config, reported_version};
 use crate::config::{AgentKind, HostedAgent, Trust};
 use crate::content::Cost;
@@ -80,14 +79,11 @@ pub(super) fn opening(
         data,
         launcher: services.launcher.clone(),
         process: ProcessSlot::default(),
-        cwd: cwd.into(),
-        directories: Vec::new(),
+        setup: LiveSetup { cwd: cwd.into(), ..LiveSetup::default() },
         home: services.places.home.clone(),
         session: None,
         cost: Cost::default(),
         mcp: AgentMcp::default(),
-        session_settings: SessionSettings::default(),
-        has_hooks: false,
         web: services.models.clients.clone(),
         opencode: opencode.clone(),
     })

@@ -1,35 +1,18 @@
 //! Starts the process of a hosted agent for a session.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::conversation::{HostedConversation, OpenInput};
+use super::conversation::{HostedConversation, LiveSetup, OpenInput};
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
 use super::process_handle::ProcessSlot;
 use super::process_sandbox::ProcessSandbox;
 use super::registry;
-use super::session_settings::SessionSettings;
-use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, DEPTH_VARIABLE, HostedAgent, LoadedSettings, McpServer, SandboxMode};
+use crate::config::{AGENT_SESSION_VARIABLE, AgentScope, DEPTH_VARIABLE, HostedAgent, LoadedSettings};
 use crate::error::Result;
 use crate::process::Command;
 use crate::runtime::{AgentToken, McpAccess, Models, Services};
 use crate::session::{SessionSetup, Turn};
-
-/// The properties of the session with which a process is started.
-#[derive(Clone, Default, PartialEq)]
-pub(super) struct LiveSetup {
-    pub cwd: PathBuf,
-    pub directories: Vec<PathBuf>,
-    /// MCP servers that the client gave.
-    pub given: BTreeMap<String, McpServer>,
-    /// The settings that the agent receives when it starts.
-    pub settings: SessionSettings,
-    pub sandbox: Option<SandboxMode>,
-    /// The session has hooks for tool calls.
-    pub has_hooks: bool,
-}
 
 /// A process that was started.
 pub(super) struct StartedAgent {
@@ -79,12 +62,10 @@ impl Start<'_> {
             }
         }
         let opening = OpenInput {
-            directories: setup.directories.clone(),
+            setup: setup.clone(),
             session,
             cost: turn.log.state(|state| state.turns.total().1).unwrap_or_default(),
             mcp,
-            session_settings: setup.settings.clone(),
-            has_hooks: setup.has_hooks,
             process: self.process.clone(),
             ..opening
         };

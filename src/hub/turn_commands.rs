@@ -2,10 +2,8 @@
 //! the rules, the mode, the permission requests and the sandbox of the session.
 
 use std::pin::pin;
-use std::sync::Arc;
 
 use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -13,16 +11,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::turn_environment::TurnEnvironment;
-use crate::config::{Policy, Rule};
 use crate::content::{ToolStatus, plain_text};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, ToolEnd};
-use crate::id::{PermissionId, ToolCallId};
-use crate::options::Mode;
-use crate::permission::git_acts::GitActs;
-use crate::runtime::{CallHost, CallOrigin, ToolCall, ToolUse};
-use crate::session::{CommandRequest, CommandResult, PermissionAnswer, Turn, TurnQuestion};
-use crate::toolkit::{ClientAccess, Progress, Subagents};
+use crate::id::ToolCallId;
+use crate::runtime::{CommandHost, ToolCall, ToolUse};
+use crate::session::{CommandRequest, CommandResult};
 
 /// Maximum number of commands of a hosted agent that run, and that wait, in its turn.
 const AGENT_COMMANDS_MAX: usize = 8;
@@ -39,11 +33,6 @@ struct QueuedCommand {
     request: CommandRequest,
     /// Closed if the caller no longer waits.
     done: oneshot::Sender<Result<CommandResult>>,
-}
-
-pub(super) struct CommandTurn<'a> {
-    pub turn: &'a Turn,
-    pub environment: &'a TurnEnvironment<'a>,
 }
 
 impl TurnCommands {
@@ -67,7 +56,7 @@ impl TurnCommands {
 
     /// Runs the commands that arrive during `work`. Commands that still run at its end are
     /// cancelled.
-    pub(super) async fn serve<T>(&self, during: CommandTurn<'_>, work: impl Future<Output = T>) -> T {
+    pub(super) async fn serve<T>(&self, during: &TurnEnvironment<'_>, work: impl Future<Output = T>) -> T {
         let (sender, mut queued) = mpsc::channel(AGENT_COMMANDS_MAX);
         self.set(Some(sender));
         let stop = during.turn.cancel.child_token();
@@ -79,7 +68,7 @@ impl TurnCommands {
                 result = &mut work => break result,
                 Some(()) = running.next() => {}
                 Some(command) = queued.recv(), if running.len() < AGENT_COMMANDS_MAX => {
-                    running.push(during.answer(command, stop.child_token()));
+                    running.push(during.answer_command(command, stop.child_token()));
                 }
             }
         };
@@ -90,12 +79,12 @@ impl TurnCommands {
     }
 }
 
-impl CommandTurn<'_> {
+impl TurnEnvironment<'_> {
     /// Runs a command and sends its result, until the caller no longer waits.
-    async fn answer(&self, command: QueuedCommand, cancel: CancellationToken) {
+    async fn answer_command(&self, command: QueuedCommand, cancel: CancellationToken) {
         let QueuedCommand { request, mut done } = command;
         let result = {
-            let mut work = pin!(self.run(request, cancel.clone()));
+            let mut work = pin!(self.run_command(request, cancel.clone()));
             tokio::select! {
                 biased;
                 result = &mut work => result,
@@ -109,69 +98,17 @@ impl CommandTurn<'_> {
         let _ = done.send(result);
     }
 
-    async fn run(&self, request: CommandRequest, cancel: CancellationToken) -> Result<CommandResult> {
-        let environment = self.environment.get().await?;
+    async fn run_command(&self, request: CommandRequest, cancel: CancellationToken) -> Result<CommandResult> {
+        let environment = self.get().await?;
         let host = CommandHost { turn: self.turn, cancel };
         let tool_use = ToolUse { id: ToolCallId::new(), name: TOOL.into(), input: json!(request).to_string(), state: None };
         let tool_call_id = tool_use.id.clone();
-        let (ended, messages) = ToolCall::announce(&host, environment, tool_use).await.finish_recorded(&host).await?;
-        let Body::ToolCompleted(ToolEnd { status, output, details, .. }) = ended else {
+        let ended = ToolCall::announce(&host, environment, tool_use).await.finish(&host).await?;
+        let Body::ToolCompleted(ToolEnd { status, output, details, .. }) = ended.completed else {
             return Err(Error::internal("a tool call ended without tool.completed"));
         };
         // Add messages of hooks to the output, because the agent sends its own model requests.
-        let output = std::iter::once(plain_text(&output)).chain(messages).collect::<Vec<_>>().join("\n");
+        let output = std::iter::once(plain_text(&output)).chain(ended.messages).collect::<Vec<_>>().join("\n");
         Ok(CommandResult { tool_call_id, completed: status == ToolStatus::Completed, output, details })
-    }
-}
-
-/// The turn as the host of a command, which can be cancelled without the turn.
-struct CommandHost<'a> {
-    turn: &'a Turn,
-    cancel: CancellationToken,
-}
-
-impl CallHost for CommandHost<'_> {
-    fn asked_git_acts(&self) -> GitActs {
-        CallHost::asked_git_acts(self.turn)
-    }
-
-    fn cancel(&self) -> &CancellationToken {
-        &self.cancel
-    }
-
-    fn permissions(&self, default: Policy) -> (Mode, Vec<Rule>) {
-        CallHost::permissions(self.turn, default)
-    }
-
-    fn has_reported(&self, title: &str) -> bool {
-        CallHost::has_reported(self.turn, title)
-    }
-
-    fn origin(&self) -> CallOrigin {
-        self.turn.origin()
-    }
-
-    fn progress(&self, id: &ToolCallId) -> Progress {
-        self.turn.progress(id)
-    }
-
-    fn client(&self) -> Option<Arc<dyn ClientAccess>> {
-        self.turn.client()
-    }
-
-    fn subagents(&self) -> Option<Subagents> {
-        None
-    }
-
-    fn emit(&self, body: Body) -> BoxFuture<'_, ()> {
-        CallHost::emit(self.turn, body)
-    }
-
-    fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>> {
-        CallHost::commit(self.turn, body, durably)
-    }
-
-    fn ask(&self, question: TurnQuestion) -> BoxFuture<'_, (Option<PermissionId>, PermissionAnswer)> {
-        CallHost::ask(self.turn, question)
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::git_acts::GitActs;
 use super::paths::{AccessPath, PathGlob, glob_matches};
 use super::shell::{CommandLine, Match, ShellCommand, escape, wildcard};
-use crate::config::{AccessKind, Policy, Rule};
+use crate::config::{AccessKind, LoadedSettings, Policy, Rule};
 use crate::options::Mode;
 
 /// The permission rules of all scopes. Within a scope, later rules take precedence.
@@ -21,6 +21,12 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Returns the rules in effect. `session` contains the rules remembered from earlier answers.
+    pub(crate) fn new(loaded: &LoadedSettings, session: Vec<Rule>) -> Rules {
+        let (user, trusted) = (loaded.settings.permissions.rules.clone(), loaded.trusted_rules.clone());
+        Rules { user, trusted, project: loaded.project_rules.clone(), session }
+    }
+
     /// Returns the scopes, outermost first.
     pub(super) fn scopes(&self) -> [&Vec<Rule>; 4] {
         [&self.user, &self.trusted, &self.project, &self.session]

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::output::{Progress, ToolError};
 use crate::content::BudgetLimits;
+use crate::context::agent_definitions::SubagentProfile;
 use crate::event::ChildEnd;
 use crate::id::{SessionId, ToolCallId, TurnId};
 use crate::options::Mode;
@@ -67,21 +68,6 @@ pub(crate) struct SubagentRequest {
     pub depth: u32,
     pub cancel: CancellationToken,
     pub progress: Progress,
-}
-
-/// The settings of a subagent that an agent definition contains. Absent values are those of the
-/// parent.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SubagentProfile {
-    pub name: Option<String>,
-    pub system_prompt: Option<String>,
-    /// The tools that the subagent may use, see [`super::tool_list`].
-    pub tools: Option<Vec<String>>,
-    pub model: Option<String>,
-    /// Maximum number of model requests of a turn.
-    pub max_requests: Option<u64>,
-    /// Name of a hosted agent that works in the child session.
-    pub hosted: Option<String>,
 }
 
 /// A started subagent. `end` and `answer` are set if the subagent has ended.

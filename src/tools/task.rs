@@ -9,6 +9,7 @@ use serde_with::skip_serializing_none;
 
 use crate::config::{AccessShape, Policy};
 use crate::content::{BudgetLimits, StopReason, ToolKind, Usage};
+use crate::context::agent_definitions::SubagentProfile;
 use crate::event::{ChildEnd, ChildStatus};
 use crate::id::SessionId;
 use crate::limits;
@@ -16,9 +17,7 @@ use crate::options::Mode;
 use crate::permission::Access;
 use crate::permission::rules::stricter;
 use crate::task;
-use crate::toolkit::{
-    AnyTool, Subagent, SubagentProfile, SubagentRequest, Tool, ToolContext, ToolError, ToolOutput, artifact, entry_with,
-};
+use crate::toolkit::{AnyTool, Subagent, SubagentRequest, Tool, ToolContext, ToolError, ToolOutput, artifact, entry_with};
 use crate::workspace::{Workspace, one_line};
 
 /// Maximum length of the description of an agent in the tool's description, in characters.

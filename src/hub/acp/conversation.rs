@@ -89,12 +89,12 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<AcpState>>) -> Result<AcpCon
     let (servers, unused_servers) = opening.mcp.usable(capabilities["mcpCapabilities"]["http"] == true);
     let servers: Vec<Value> = servers.iter().filter_map(server).collect();
     let mut params =
-        json!({ "cwd": opening.cwd, "mcpServers": servers, "_meta": { "claudeCode": { "options": claude_options() } } });
-    if let Some(prompt) = system_prompt(&opening.session_settings) {
+        json!({ "cwd": opening.setup.cwd, "mcpServers": servers, "_meta": { "claudeCode": { "options": claude_options() } } });
+    if let Some(prompt) = system_prompt(&opening.setup.settings) {
         params["_meta"]["systemPrompt"] = prompt;
     }
-    if !opening.directories.is_empty() {
-        params["additionalDirectories"] = json!(opening.directories);
+    if !opening.setup.directories.is_empty() {
+        params["additionalDirectories"] = json!(opening.setup.directories);
     }
     let resumes = &capabilities["sessionCapabilities"]["resume"];
     let resume = match (resumes.is_null() || resumes == &Value::Bool(false), capabilities["loadSession"] == true) {

@@ -9,7 +9,7 @@ use crate::content::{
     Cost, Location, Part, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, Role, ToolContent, ToolKind,
     ToolStatus, Usage,
 };
-use crate::context::commands::SlashCommand;
+use crate::event::ToolChange;
 use crate::hub::call::CallUpdate;
 use crate::hub::conversation::{AgentReport, option, slash_command};
 use crate::hub::events::TurnEvents;
@@ -24,12 +24,10 @@ use crate::session::{AgentChoice, AgentOption};
 pub(super) struct AcpState {
     /// The id of the session, once it is known. A process has one session.
     pub session: Option<String>,
-    version: Option<String>,
+    report: AgentReport,
     /// The agent is Kimi Code, see [`kimi_input`].
     is_kimi: bool,
-    commands: Vec<SlashCommand>,
     options: Vec<KnownOption>,
-    context_window: u64,
     /// Tokens of the context window in use.
     context_tokens: u64,
     /// The cost of the session so far.
@@ -51,20 +49,15 @@ impl AcpState {
     }
 
     pub(super) fn report(&self) -> AgentReport {
-        AgentReport {
-            version: self.version.clone(),
-            commands: self.commands.clone(),
-            options: self.options.iter().map(|known| known.option.clone()).collect(),
-            context_window: self.context_window,
-            ..AgentReport::default()
-        }
+        let options = self.options.iter().map(|known| known.option.clone()).collect();
+        AgentReport { options, ..self.report.clone() }
     }
 
     /// Reads the response to `initialize`, and the modes, models and options of a new or loaded
     /// session.
     pub(super) fn opened(&mut self, initialized: &Value, response: &Value) {
         let agent = &initialized["agentInfo"];
-        self.version = agent["version"].as_str().map(String::from);
+        self.report.version = agent["version"].as_str().map(String::from);
         self.is_kimi = agent["name"].as_str().is_some_and(|name| name.to_lowercase().contains("kimi"));
         self.options.clear();
         self.set_config_options(&response["configOptions"]);
@@ -129,7 +122,7 @@ impl AcpState {
         match update["sessionUpdate"].as_str() {
             Some("available_commands_update") => {
                 let list = update["availableCommands"].as_array().into_iter().flatten();
-                self.commands =
+                self.report.commands =
                     list.take(limits::AGENT_ITEMS_MAX).filter_map(|entry| slash_command(entry, &entry["input"]["hint"])).collect();
             }
             Some("current_mode_update") => {
@@ -139,7 +132,7 @@ impl AcpState {
             }
             Some("config_option_update") => self.set_config_options(&update["configOptions"]),
             Some("usage_update") => {
-                self.context_window = update["size"].as_u64().unwrap_or(self.context_window);
+                self.report.context_window = update["size"].as_u64().unwrap_or(self.report.context_window);
                 self.context_tokens = update["used"].as_u64().unwrap_or(self.context_tokens);
             }
             _ => {}
@@ -207,8 +200,8 @@ pub(super) async fn record(update: &Value, events: &mut TurnEvents<'_>, name: &s
         Some("tool_call" | "tool_call_update") => {
             if let Some(given) = update["toolCallId"].as_str() {
                 let mut call = call_update(update);
-                if call.input.is_none() && peer.with_state(|state| state.is_kimi) {
-                    call.input = kimi_input::input(update);
+                if call.change.input.is_none() && peer.with_state(|state| state.is_kimi) {
+                    call.change.input = kimi_input::input(update);
                 }
                 events.call(given, call).await;
             }
@@ -220,7 +213,8 @@ pub(super) async fn record(update: &Value, events: &mut TurnEvents<'_>, name: &s
         Some("usage_update") => {
             let dollars = Some(&update["cost"]).filter(|cost| cost["currency"].as_str().is_none_or(|unit| unit == "USD"));
             let total = dollars.and_then(|cost| cost["amount"].as_f64());
-            let (cost, context) = peer.with_state(|state| (state.spent(total), (state.context_tokens, state.context_window)));
+            let (cost, context) =
+                peer.with_state(|state| (state.spent(total), (state.context_tokens, state.report.context_window)));
             events.usage(name.into(), Usage::default(), cost, context).await;
         }
         _ => {}
@@ -238,7 +232,7 @@ pub(super) async fn record_usage(response: &Value, events: &TurnEvents<'_>, name
         cache_write_tokens: cached_write,
     };
     if usage != Usage::default() {
-        let context = peer.with_state(|state| (state.context_tokens, state.context_window));
+        let context = peer.with_state(|state| (state.context_tokens, state.report.context_window));
         events.usage(name.into(), usage, None, context).await;
     }
 }
@@ -280,8 +274,12 @@ pub(super) fn call_update(update: &Value) -> CallUpdate {
         input => Some(input.clone()),
     };
     CallUpdate {
-        title: update["title"].as_str().map(String::from),
-        kind: update["kind"].as_str().map(kind),
+        change: ToolChange {
+            title: update["title"].as_str().map(String::from),
+            kind: update["kind"].as_str().map(kind),
+            input,
+            locations: update["locations"].as_array().map(|list| list.iter().filter_map(location).collect()),
+        },
         status: match update["status"].as_str() {
             Some("pending") => Some(ToolStatus::Pending),
             Some("in_progress") => Some(ToolStatus::InProgress),
@@ -289,9 +287,7 @@ pub(super) fn call_update(update: &Value) -> CallUpdate {
             Some("failed" | "cancelled") => Some(ToolStatus::Failed),
             _ => None,
         },
-        input,
         content: update["content"].as_array().map(|list| list.iter().filter_map(tool_content).collect()),
-        locations: update["locations"].as_array().map(|list| list.iter().filter_map(location).collect()),
         output,
         more_output: of_terminal("terminal_output_delta"),
     }

@@ -55,10 +55,10 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
         let session = opening.session.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
         let mut arguments = vec![if opening.session.is_some() { "--resume" } else { "--session-id" }.into(), session.clone()];
         let mut command = opening.command.clone();
-        for directory in &opening.directories {
+        for directory in &opening.setup.directories {
             arguments.extend(["--add-dir".into(), directory.to_string_lossy().into_owned()]);
         }
-        arguments.extend(settings_arguments(&opening.session_settings));
+        arguments.extend(settings_arguments(&opening.setup.settings));
         let mut file = None;
         if let Some(config) = opening.config.clone() {
             let path = opening.data.join(format!("settings-{}.json", session.replace('/', "_")));
@@ -72,22 +72,20 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
             command = secrets.into_iter().fold(command, |command, (name, value)| command.env(name, value));
         }
         let peer = Peer::start(&opening, &command.arguments(arguments), ClaudeState::default())?;
-        let initialize = if opening.has_hooks { json!({ "hooks": hooks::registration() }) } else { json!({}) };
+        let initialize = if opening.setup.has_hooks { json!({ "hooks": hooks::registration() }) } else { json!({}) };
         let initialized = peer.start_request("initialize", initialize).await;
         match initialized {
             Ok(response) => {
                 // Earlier versions do not support the request.
                 let settings = peer.request("get_settings", json!({}), limits::AGENT_REQUEST).await;
                 peer.with_state(|state| state.initialized(&response, &settings.unwrap_or_default()));
-                Ok(
-                    Arc::new(ClaudeConversation {
-                        name: opening.name,
-                        session,
-                        peer,
-                        has_hooks: opening.has_hooks,
-                        _settings: file,
-                    }) as Arc<dyn HostedConversation>,
-                )
+                Ok(Arc::new(ClaudeConversation {
+                    name: opening.name,
+                    session,
+                    peer,
+                    has_hooks: opening.setup.has_hooks,
+                    _settings: file,
+                }) as Arc<dyn HostedConversation>)
             }
             Err(error) => {
                 peer.process().end().await;

@@ -9,7 +9,6 @@ use crate::content::{
     Cost, Location, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, Role, ToolContent, ToolKind,
     ToolStatus, Usage,
 };
-use crate::context::commands::SlashCommand;
 use crate::event::Severity;
 use crate::hub::call::CallUpdate;
 use crate::hub::conversation::{AgentReport, choice, option, slash_command};
@@ -22,13 +21,10 @@ use crate::session::{AgentChoice, AgentOption};
 /// The state of Claude Code that its messages change.
 #[derive(Default)]
 pub(super) struct ClaudeState {
-    commands: Vec<SlashCommand>,
+    report: AgentReport,
     mode: String,
     model: String,
     models: Vec<AgentChoice>,
-    model_in_use: Option<String>,
-    version: Option<String>,
-    context_window: u64,
     /// The cost of the process so far.
     cost: f64,
 }
@@ -37,9 +33,9 @@ impl ClaudeState {
     /// Reads the responses to the requests `initialize` and `get_settings`.
     pub(super) fn initialized(&mut self, response: &Value, settings: &Value) {
         let commands = response["commands"].as_array().into_iter().flatten().take(limits::AGENT_ITEMS_MAX);
-        self.commands = commands.filter_map(|command| slash_command(command, &command["argumentHint"])).collect();
+        self.report.commands = commands.filter_map(|command| slash_command(command, &command["argumentHint"])).collect();
         self.mode = response["current_permission_mode"].as_str().unwrap_or("default").into();
-        self.version = response["claude_code_version"].as_str().map(String::from);
+        self.report.version = response["claude_code_version"].as_str().map(String::from);
         let models: Vec<&Value> = response["models"].as_array().into_iter().flatten().take(limits::AGENT_ITEMS_MAX).collect();
         let model = |model: &Value| {
             let value = model["value"].as_str()?;
@@ -57,14 +53,7 @@ impl ClaudeState {
         if !self.models.is_empty() {
             options.push(option("model", "Model", &self.model, self.models.clone()));
         }
-        AgentReport {
-            version: self.version.clone(),
-            login: None,
-            commands: self.commands.clone(),
-            options,
-            model_in_use: self.model_in_use.clone(),
-            context_window: self.context_window,
-        }
+        AgentReport { options, ..self.report.clone() }
     }
 
     /// Records that an option was set.
@@ -81,15 +70,15 @@ impl ClaudeState {
                 self.mode = mode.into();
             }
             if let Some(model) = message["model"].as_str() {
-                self.model_in_use = Some(model.into());
+                self.report.model_in_use = Some(model.into());
             }
             if let Some(version) = message["claude_code_version"].as_str() {
-                self.version = Some(version.into());
+                self.report.version = Some(version.into());
             }
         }
         if let Some(models) = message["modelUsage"].as_object() {
             let largest = models.values().filter_map(|model| model["contextWindow"].as_u64()).max();
-            self.context_window = largest.unwrap_or(self.context_window);
+            self.report.context_window = largest.unwrap_or(self.report.context_window);
         }
     }
 
@@ -176,12 +165,7 @@ impl ClaudeRecorder {
             Some("content_block_start") if event["content_block"]["type"] == "tool_use" => {
                 let call = &event["content_block"];
                 let name = call["name"].as_str().unwrap_or_default();
-                let update = CallUpdate {
-                    title: Some(name.into()),
-                    kind: Some(kind(name)),
-                    status: Some(ToolStatus::Pending),
-                    ..CallUpdate::default()
-                };
+                let update = CallUpdate { status: Some(ToolStatus::Pending), ..CallUpdate::new(name, kind(name), None) };
                 events.call(call["id"].as_str().unwrap_or_default(), update).await;
             }
             Some("content_block_delta") => {
@@ -318,14 +302,10 @@ fn call_update(tool: &str, input: &Value) -> CallUpdate {
         }
         _ => text("plan").filter(|_| tool == "ExitPlanMode").map(ToolContent::text),
     };
-    CallUpdate {
-        title: Some(title),
-        kind: Some(kind(tool)),
-        input: Some(input.clone()),
-        content: content.map(|content| vec![content]),
-        locations: path.map(|path| vec![Location { path: path.into(), line: None }]),
-        ..CallUpdate::default()
-    }
+    let mut update = CallUpdate::new(title, kind(tool), Some(input.clone()));
+    update.change.locations = path.map(|path| vec![Location { path: path.into(), line: None }]);
+    update.content = content.map(|content| vec![content]);
+    update
 }
 
 const ALLOW: &str = "allow_once";

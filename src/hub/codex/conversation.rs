@@ -101,14 +101,14 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
     let mut config = config(opening)?;
     let asking = ASKING.map(|(key, _, ours)| config.remove(key).unwrap_or_else(|| ours.into()));
     let mut params = json!({
-        "cwd": opening.cwd,
+        "cwd": opening.setup.cwd,
         "sandbox": config.remove("sandbox_mode").unwrap_or_else(|| "read-only".into()),
         "config": config,
     });
     for ((_, field, _), value) in ASKING.iter().zip(&asking) {
         params[*field] = value.clone();
     }
-    let prompts = &opening.session_settings;
+    let prompts = &opening.setup.settings;
     for (field, prompt) in [("baseInstructions", &prompts.system_prompt), ("developerInstructions", &prompts.added_prompt)] {
         if let Some(prompt) = prompt {
             params[field] = prompt.as_str().into();
@@ -143,7 +143,7 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
     if sandbox["type"] == "workspaceWrite"
         && let Some(roots) = sandbox["writableRoots"].as_array_mut()
     {
-        roots.extend(opening.directories.iter().map(|directory| json!(directory)));
+        roots.extend(opening.setup.directories.iter().map(|directory| json!(directory)));
     }
     // As in `nuncio/0.169.0 (Debian 12.0.0; x86_64)`.
     let agent = initialized["userAgent"].as_str().unwrap_or_default();
@@ -198,7 +198,7 @@ fn config(opening: &OpenInput) -> Result<Map<String, Value>> {
         Some(text) => serde_json::from_str(text).map_err(|error| unavailable(&opening.name, format_args!("config: {error}")))?,
         None => Map::new(),
     };
-    config.entry("projects").or_insert_with(|| untrusted_projects(&opening.cwd));
+    config.entry("projects").or_insert_with(|| untrusted_projects(&opening.setup.cwd));
     let plain = |values: &BTreeMap<String, SecretText>| -> Map<String, Value> {
         values.iter().map(|(name, value)| (name.clone(), value.plain().into())).collect()
     };

@@ -11,7 +11,7 @@ use crate::content::{
     Location, PermissionOption, PermissionOptionKind, PlanEntry, PlanPriority, PlanStatus, Role, ToolContent, ToolKind, ToolStatus,
     Usage,
 };
-use crate::event::Severity;
+use crate::event::{Severity, ToolChange};
 use crate::hub::call::{Call, CallUpdate};
 use crate::hub::events::TurnEvents;
 use crate::hub::permission::AgentRequest;
@@ -176,11 +176,8 @@ fn call_update(item: &Value, cwd: PathBuf) -> Option<CallUpdate> {
         _ => ToolStatus::InProgress,
     };
     let call = |title: String, kind: ToolKind, input: Value| CallUpdate {
-        title: Some(title),
-        kind: Some(kind),
         status: Some(status),
-        input: Some(input),
-        ..CallUpdate::default()
+        ..CallUpdate::new(title, kind, Some(input))
     };
     Some(match item["type"].as_str()? {
         "commandExecution" => {
@@ -202,10 +199,11 @@ fn call_update(item: &Value, cwd: PathBuf) -> Option<CallUpdate> {
         "dynamicToolCall" => call(text("tool").into(), ToolKind::Other, item["arguments"].clone()),
         "collabAgentToolCall" => call(format!("Agent: {}", text("tool")), ToolKind::Other, json!({ "prompt": item["prompt"] })),
         "webSearch" => call(format!("Search the web: {}", text("query")), ToolKind::Fetch, json!({ "query": item["query"] })),
-        "imageView" => CallUpdate {
-            locations: Some(vec![Location { path: cwd.join(text("path")), line: None }]),
-            ..call(format!("View {}", text("path")), ToolKind::Read, json!({ "path": item["path"] }))
-        },
+        "imageView" => {
+            let mut view = call(format!("View {}", text("path")), ToolKind::Read, json!({ "path": item["path"] }));
+            view.change.locations = Some(vec![Location { path: cwd.join(text("path")), line: None }]);
+            view
+        }
         "contextCompaction" => call("Compact the context".into(), ToolKind::Think, json!({})),
         _ => return None,
     })
@@ -218,13 +216,8 @@ fn shortened(output: &str) -> String {
 /// Describes a call that runs a command. Codex runs `/bin/bash -lc 'LINE'`, which is shown as LINE.
 fn command(line: &str, cwd: &Value, status: Option<ToolStatus>) -> CallUpdate {
     let line = inner(line).unwrap_or_else(|| line.to_owned());
-    CallUpdate {
-        title: Some(line.clone()),
-        kind: Some(ToolKind::Execute),
-        status,
-        input: Some(json!({ "command": line, "cwd": cwd })),
-        ..CallUpdate::default()
-    }
+    let input = json!({ "command": line, "cwd": cwd });
+    CallUpdate { status, ..CallUpdate::new(line, ToolKind::Execute, Some(input)) }
 }
 
 /// Returns the quoted command line after `SHELL -lc` or `SHELL -c`.
@@ -266,14 +259,10 @@ fn changes(list: &Value, cwd: PathBuf) -> CallUpdate {
         true => "Edit files".into(),
         false => format!("Edit {}", crate::content::listed(&names, AGENT_PATHS_SHOWN)),
     };
-    CallUpdate {
-        title: Some(title),
-        kind: Some(ToolKind::Edit),
-        input: Some(json!({ "paths": paths })),
-        content: (!content.is_empty()).then_some(content),
-        locations: (!paths.is_empty()).then(|| locations.collect()),
-        ..CallUpdate::default()
-    }
+    let mut update = CallUpdate::new(title, ToolKind::Edit, Some(json!({ "paths": paths })));
+    update.change.locations = (!paths.is_empty()).then(|| locations.collect());
+    update.content = (!content.is_empty()).then_some(content);
+    update
 }
 
 /// Returns the changed parts of a file. `diff` is the content of a new or deleted file, otherwise a
@@ -319,13 +308,14 @@ pub(super) async fn permission_request(method: &str, params: &Value, events: &mu
         "item/commandExecution/requestApproval" => {
             let update = match (params["command"].as_str(), params["networkApprovalContext"]["host"].as_str()) {
                 (Some(line), None) => command(line, &params["cwd"], None),
-                (_, Some(host)) => CallUpdate {
-                    title: Some(format!("Connect to {host}")),
-                    kind: Some(ToolKind::Fetch),
-                    input: Some(json!({ "url": format!("https://{host}/") })),
-                    ..CallUpdate::default()
-                },
-                (None, None) => CallUpdate { kind: Some(ToolKind::Execute), ..CallUpdate::default() },
+                (_, Some(host)) => {
+                    let input = json!({ "url": format!("https://{host}/") });
+                    CallUpdate::new(format!("Connect to {host}"), ToolKind::Fetch, Some(input))
+                }
+                (None, None) => {
+                    let change = ToolChange { kind: Some(ToolKind::Execute), ..ToolChange::default() };
+                    CallUpdate { change, ..CallUpdate::default() }
+                }
             };
             let call = asked(id, update, events).await?;
             Some(AgentRequest { call, options: options(true) })
@@ -355,9 +345,10 @@ async fn asked(id: &str, update: CallUpdate, events: &mut TurnEvents<'_>) -> Opt
         events.call(id, update.clone()).await;
     }
     let mut call = events.open_call(id)?.clone();
-    call.title = update.title.unwrap_or(call.title);
-    call.kind = update.kind.unwrap_or(call.kind);
-    call.input = update.input.unwrap_or(call.input);
+    let ToolChange { title, kind, input, .. } = update.change;
+    call.title = title.unwrap_or(call.title);
+    call.kind = kind.unwrap_or(call.kind);
+    call.input = input.unwrap_or(call.input);
     Some(call)
 }
 

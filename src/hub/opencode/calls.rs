@@ -76,16 +76,10 @@ pub(super) fn call_update(part: &Value) -> CallUpdate {
     };
     let title = input["command"].as_str().map(String::from);
     let title = title.or_else(|| path.map(|path| format!("{tool} {path}"))).or_else(|| state["title"].as_str().map(String::from));
-    CallUpdate {
-        title: Some(title.unwrap_or_else(|| tool.to_owned())),
-        kind: Some(kind(tool)),
-        status,
-        input: input.as_object().filter(|input| !input.is_empty()).map(|_| input.clone()),
-        content,
-        locations: path.map(|path| vec![Location { path: path.into(), line: None }]),
-        output: output.map(String::from),
-        more_output: None,
-    }
+    let input = Some(input).filter(|input| input.as_object().is_some_and(|input| !input.is_empty()));
+    let mut update = CallUpdate::new(title.unwrap_or_else(|| tool.to_owned()), kind(tool), input.cloned());
+    update.change.locations = path.map(|path| vec![Location { path: path.into(), line: None }]);
+    CallUpdate { status, content, output: output.map(String::from), ..update }
 }
 
 /// Returns the kind of a tool, or of the permission with the same name.

@@ -58,7 +58,7 @@ const OF_SESSION: [&str; 2] = [SESSION_VARIABLE, AGENT_SESSION_VARIABLE];
 pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
     Box::pin(async move {
         let key = |what: &str| format!("{}\n{what}", opening.name);
-        let workspace = (opening.settings.scope == AgentScope::Workspace).then(|| key(&opening.cwd.to_string_lossy()));
+        let workspace = (opening.settings.scope == AgentScope::Workspace).then(|| key(&opening.setup.cwd.to_string_lossy()));
         let known = workspace.clone().or_else(|| opening.session.as_deref().map(key));
         let OpenInput { name, launcher, process, web, .. } = &opening;
         let start = ServerStart { name, launcher, command: command(&opening), process, web };
@@ -80,7 +80,7 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
                     shared: workspace.is_some(),
                     version,
                     unused_servers,
-                    added_prompt: opening.session_settings.added_prompt,
+                    added_prompt: opening.setup.settings.added_prompt,
                     catalog,
                     state: Mutex::new(OpencodeState { last, sessions, ..OpencodeState::default() }),
                     _attach: attach,
@@ -101,7 +101,7 @@ fn command(opening: &OpenInput) -> crate::process::Command {
         command.env_set.retain(|(name, _)| !OF_SESSION.iter().any(|of_session| name == of_session));
         command.env_removed.extend(OF_SESSION.map(Into::into));
     }
-    let actions = permission_actions(opening.has_hooks);
+    let actions = permission_actions(opening.setup.has_hooks);
     let permission: Value = actions.map(|(name, action)| (name.to_owned(), Value::from(action))).collect();
     for name in ["OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_LSP_DOWNLOAD"] {
         if !command.env_set.iter().any(|(set, _)| set == name) {
@@ -129,7 +129,7 @@ async fn add_servers(opening: &OpenInput, server: &OpencodeServer) -> Vec<String
 /// version.
 async fn begin(opening: &OpenInput, server: &OpencodeServer) -> Result<(String, String, Option<String>)> {
     let rule = |(permission, action): (&str, &str)| json!({ "permission": permission, "pattern": "*", "action": action });
-    let rules = json!({ "permission": permission_actions(opening.has_hooks).map(rule).collect::<Vec<_>>() });
+    let rules = json!({ "permission": permission_actions(opening.setup.has_hooks).map(rule).collect::<Vec<_>>() });
     let (session, last) = match &opening.session {
         Some(session) => {
             server.get(&format!("/session/{session}"), &[]).await.map_err(|error| about_session(&opening.name, error))?;

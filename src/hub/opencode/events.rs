@@ -12,7 +12,7 @@ use super::stream::ServerState;
 use super::tree::SessionTree;
 use crate::content::{Cost, Part, Role, StopReason, Usage};
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, Severity};
+use crate::event::{Body, Severity, ToolChange};
 use crate::hub::call::CallUpdate;
 use crate::hub::driver::Signal;
 use crate::hub::events::TurnEvents;
@@ -357,8 +357,7 @@ impl OpencodeRecorder {
         let (is_check, until) = (is_allowed(permission), Instant::now() + AGENT_CALL_INPUT);
         let request = WaitingRequest { id: id.into(), call: call.into(), metadata, is_check, until };
         if events.open_call(call).is_none() {
-            let update = CallUpdate { title: Some(permission.into()), kind: Some(kind(permission)), ..CallUpdate::default() };
-            events.call(call, update).await;
+            events.call(call, CallUpdate::new(permission, kind(permission), None)).await;
         }
         match events.open_call(call) {
             Some(known) if known.input == json!({}) && !properties["tool"].is_null() => {
@@ -389,7 +388,8 @@ impl OpencodeRecorder {
 async fn asked(request: WaitingRequest, events: &mut TurnEvents<'_>) -> Option<Signal> {
     let WaitingRequest { id, call, metadata, is_check, .. } = request;
     if events.open_call(&call)?.input == json!({}) && metadata.is_object() {
-        events.call(&call, CallUpdate { input: Some(metadata), ..CallUpdate::default() }).await;
+        let change = ToolChange { input: Some(metadata), ..ToolChange::default() };
+        events.call(&call, CallUpdate { change, ..CallUpdate::default() }).await;
     }
     let call = events.open_call(&call)?.clone();
     Some(match is_check {

@@ -13,7 +13,7 @@ use crate::content::{
     BudgetLimit, BudgetLimits, PermissionOption, PermissionOptionKind, Resource, StopReason, ToolCategory, ToolContent, ToolLabel,
 };
 use crate::error::Result;
-use crate::event::{Body, Notice, PermissionOutcome, Severity};
+use crate::event::{Body, PermissionOutcome, Severity};
 use crate::id::ToolCallId;
 use crate::session::turn::budget_owner::{BudgetOwner, BudgetQuestion};
 use crate::session::{Turn, TurnQuestion};
@@ -303,9 +303,7 @@ impl<'a> TurnBudget<'a> {
             limit.resource.show(max),
             limit.name()
         );
-        let (severity, title) = (Severity::Warning, "The budget is used up".to_owned());
-        let (code, description) = (Some(CODE.to_owned()), Some(description));
-        self.turn.emit(Body::Notice(Notice { description, code, ..Notice::new(severity, title) })).await;
+        self.turn.emit(Body::notice_about(CODE, Severity::Warning, "The budget is used up", description)).await;
     }
 }
 

@@ -9,30 +9,55 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Policy, Rule};
 use crate::content::ToolLabel;
 use crate::error::Result;
-use crate::event::Body;
+use crate::event::{Body, ToolChange, ToolUpdate};
 use crate::id::{PermissionId, SessionId, ToolCallId, TurnId};
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
 use crate::runtime::environment::session_environment::SessionEnvironment;
-use crate::session::{PermissionAnswer, TurnQuestion};
+use crate::session::{PermissionAnswer, Turn, TurnQuestion};
 use crate::toolkit::{ClientAccess, KnownFiles, Progress, Subagents, ToolContext, ToolError, ToolOutput};
 
-/// Where a tool call comes from: a turn, or the command `nuncio tool`.
+/// Where tool calls come from: the model of a turn, a program that a hosted agent runs in its turn,
+/// or the command `nuncio tool`. By default, a call of a turn is recorded in the turn's log, and no
+/// model has made it.
 pub(crate) trait CallHost: Send + Sync {
+    /// Returns the turn of the calls; `None` outside of a session.
+    fn turn(&self) -> Option<&Turn>;
+
     fn cancel(&self) -> &CancellationToken;
 
     /// Returns the permission mode, and the rules remembered from earlier permission answers.
     /// `default` is the policy of the mode `ask`.
-    fn permissions(&self, default: Policy) -> (Mode, Vec<Rule>);
+    fn permissions(&self, default: Policy) -> (Mode, Vec<Rule>) {
+        self.turn().map(|turn| turn.permissions(default)).unwrap_or_default()
+    }
 
     /// Returns the session, the turn and the model of the call; empty outside of a session.
-    fn origin(&self) -> CallOrigin;
+    fn origin(&self) -> CallOrigin {
+        let Some(Turn { id, log, .. }) = self.turn() else { return CallOrigin::default() };
+        let model = log.state(|state| {
+            let turn = state.turns.get(id).and_then(|turn| turn.model.as_deref());
+            turn.map(String::from).or(state.settings.model.clone())
+        });
+        CallOrigin { session: Some(log.id.clone()), turn: Some(id.clone()), model }
+    }
 
-    /// Returns the callback that receives live output of the call.
-    fn progress(&self, id: &ToolCallId) -> Progress;
+    /// Returns the callback that receives live output of the call. Output is dropped while the
+    /// log's queue is full; the call's result contains all of it.
+    fn progress(&self, id: &ToolCallId) -> Progress {
+        let Some(Turn { id: turn_id, log, .. }) = self.turn() else { return Arc::new(|_| {}) };
+        let (log, turn_id, id) = (log.clone(), turn_id.clone(), id.clone());
+        Arc::new(move |content| {
+            let (tool_call_id, content, change) = (id.clone(), Some(content), ToolChange::default());
+            let update = ToolUpdate { tool_call_id, status: None, content, change };
+            log.try_emit(Some(turn_id.clone()), Body::ToolUpdated(update));
+        })
+    }
 
     /// Returns access to the client's files and terminals, if the client provides any.
-    fn client(&self) -> Option<Arc<dyn ClientAccess>>;
+    fn client(&self) -> Option<Arc<dyn ClientAccess>> {
+        self.turn()?.clients.latest()
+    }
 
     /// Returns whether the conversation lacks the text of an instruction file.
     fn needs_instructions(&self, _file: &str) -> bool {
@@ -46,12 +71,12 @@ pub(crate) trait CallHost: Send + Sync {
 
     /// Returns what the user asked git to do; everything if a person makes the call.
     fn asked_git_acts(&self) -> GitActs {
-        GitActs::ALL
+        self.turn().map_or(GitActs::ALL, Turn::asked_git_acts)
     }
 
     /// Returns whether the log has the notice about the failure of a hook with this title.
-    fn has_reported(&self, _title: &str) -> bool {
-        false
+    fn has_reported(&self, title: &str) -> bool {
+        self.turn().is_some_and(|turn| turn.log.state(|state| state.failed_hooks.contains(title)))
     }
 
     /// Returns the number of tokens of the conversation, for events about usage.
@@ -65,15 +90,31 @@ pub(crate) trait CallHost: Send + Sync {
         Box::pin(async { Ok(true) })
     }
 
-    /// Starts subagents, if the call belongs to a turn.
-    fn subagents(&self) -> Option<Subagents>;
+    /// Starts subagents, if a model makes the call.
+    fn subagents(&self) -> Option<Subagents> {
+        None
+    }
 
     /// Records an event, in order with the other events, without waiting for the log.
-    fn emit(&self, body: Body) -> BoxFuture<'_, ()>;
+    fn emit(&self, body: Body) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Some(turn) = self.turn() {
+                turn.emit(body).await;
+            }
+        })
+    }
 
     /// Records an event and waits until it is written; with `durably`, waits until the event would
     /// survive a machine crash.
-    fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>>;
+    fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move {
+            match self.turn() {
+                Some(turn) if durably => turn.commit_durably(body).await.map(drop),
+                Some(turn) => turn.commit(body).await.map(drop),
+                None => Ok(()),
+            }
+        })
+    }
 
     /// Asks for permission and waits for the answer. The permission id is `None` if the request was
     /// not recorded.

@@ -106,22 +106,10 @@ impl ToolCall {
         };
         let mut hasher = DefaultHasher::new();
         (&name, input.to_string()).hash(&mut hasher);
-        let category = Some(category);
-        let label = ToolLabel { name: name.clone(), title: title.clone(), category };
-        let (tool_call_id, provider_state) = (id.clone(), state);
-        let body = Body::ToolStarted(ToolStart {
-            tool_call_id,
-            name,
-            title,
-            kind,
-            category,
-            input,
-            input_text,
-            locations,
-            provider_state,
-            automatic,
-        });
-        host.emit(body).await;
+        let label = ToolLabel { name, title, category: Some(category) };
+        let started = ToolStart::new(id.clone(), label.clone(), kind, input);
+        let started = ToolStart { input_text, locations, provider_state: state, automatic, ..started };
+        host.emit(Body::ToolStarted(started)).await;
         ToolCall { id, label, hasher, maker, context, environment: environment.clone(), prepared }
     }
 
@@ -149,11 +137,6 @@ impl ToolCall {
         }
         host.commit(completed.clone(), false).await?;
         Ok(EndedCall { name, completed, fingerprint: hasher.finish(), polls, messages })
-    }
-
-    /// Runs the call, records its `tool.completed`, and returns it with the messages of hooks.
-    pub(crate) async fn finish_recorded(self, host: &dyn CallHost) -> Result<(Body, Vec<String>)> {
-        self.finish(host).await.map(|ended| (ended.completed, ended.messages))
     }
 
     /// Runs the call between its hooks. Returns an error only if the log cannot be written.
@@ -206,7 +189,7 @@ impl ToolCall {
         let rules = environment.rules(&remembered);
         context.unasked = environment.writes_unasked(mode, &rules);
         context.known_files = host.known_files();
-        context.may_read = permission::may_read_files(&rules, mode, default, prepared, context);
+        context.may_read = permission::may_read(&rules, mode, default, &permission::request(prepared, context));
         context.start = context.shell.start(&context.workspace);
         let call = ServedCall { host, id: &self.id, environment, context, timeout: environment.answer_timeout() };
         let check = Check {

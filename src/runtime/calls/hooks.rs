@@ -63,8 +63,7 @@ async fn report_ignored_failure(host: &dyn CallHost, environment: &SessionEnviro
     if host.has_reported(&title) || !environment.hooks.claim_report(&title) {
         return;
     }
-    let (severity, description, code) = (Severity::Warning, Some(description), Some(HOOK_FAILED.into()));
-    host.emit(Body::Notice(Notice { description, code, ..Notice::new(severity, title) })).await;
+    host.emit(Body::notice_about(HOOK_FAILED, Severity::Warning, title, description)).await;
 }
 
 pub(in crate::runtime) struct CallHooks<'a> {

@@ -20,7 +20,7 @@ use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
 use crate::session::{PermissionAnswer, TurnQuestion};
 use crate::toolkit::{CallReview, PreparedCall, RedirectPolicy, ToolContext, offer};
 use crate::web::Address;
-use crate::workspace::{PathFilter, ResolvedPath, is_read_only};
+use crate::workspace::{PathFilter, ResolvedPath, Workspace, is_read_only};
 
 /// The permission check of one call.
 pub(in crate::runtime) struct Check<'a> {
@@ -185,26 +185,22 @@ impl Check<'_> {
 /// are resolved.
 pub(crate) fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> AccessRequest<'a> {
     let (access, workspace) = (&prepared.access, &context.workspace);
-    let place = |resolved: &ResolvedPath| {
-        let writes = access.kind == AccessKind::Write;
-        let read_only = writes && is_read_only(&resolved.real);
-        let guarded = read_only || writes && workspace.is_protected(&resolved.real);
+    let place = |resolved: ResolvedPath| {
         let readable = access.kind == AccessKind::Read && resolved.artifact;
-        let inside = (resolved.inside || readable) && !guarded;
-        let (real, written) = (resolved.real.clone(), resolved.path.clone());
-        AccessPath { real, written, cwd: workspace.cwd.clone(), inside, guarded, read_only }
+        let path = access_path(resolved, access.kind, workspace);
+        AccessPath { inside: path.inside || readable, ..path }
     };
-    let mut paths: Vec<AccessPath> = prepared.resolved.iter().map(place).collect();
+    let mut paths: Vec<AccessPath> = prepared.resolved.iter().cloned().map(place).collect();
     let mut line =
         access.command.as_deref().map(|command| CommandLine::parse(&(left_behind(context) + &access.environment), command));
     let here = prepared.resolved.first().map_or_else(|| context.start.cwd.clone(), |cwd| cwd.real.clone());
     if line.is_some() && paths.is_empty() && here != workspace.cwd {
-        paths.push(place(&workspace.resolve(&here.to_string_lossy())));
+        paths.push(place(workspace.resolve(&here.to_string_lossy())));
     }
     if let Some(line) = &mut line {
         line.check_repositories(&here, |directory| workspace.has_own_repository(directory));
     }
-    let file = |path: &str| place(&workspace.resolve(&here.join(path).to_string_lossy()));
+    let file = |path: &str| place(workspace.resolve(&here.join(path).to_string_lossy()));
     let writes = line.iter().flat_map(CommandLine::writes).map(|path| path.map(file)).collect();
     AccessRequest {
         tool: &prepared.name,
@@ -216,6 +212,15 @@ pub(crate) fn request<'a>(prepared: &'a PreparedCall, context: &ToolContext) -> 
         definition: prepared.definition.as_deref(),
         unasked: GitActs::NONE,
     }
+}
+
+/// Describes a path of a call with this kind of access, for the rules.
+pub(crate) fn access_path(resolved: ResolvedPath, kind: AccessKind, workspace: &Workspace) -> AccessPath {
+    let ResolvedPath { path: written, real, inside, artifact: _ } = resolved;
+    let writes = kind == AccessKind::Write;
+    let read_only = writes && is_read_only(&real);
+    let guarded = read_only || writes && workspace.is_protected(&real);
+    AccessPath { inside: inside && !guarded, real, written, cwd: workspace.cwd.clone(), guarded, read_only }
 }
 
 /// Returns shell assignments of the exported variables that decide which program a command runs.
@@ -293,15 +298,10 @@ fn reading<'a>(request: &AccessRequest<'a>) -> AccessRequest<'a> {
     AccessRequest { tool: "read", kind: AccessKind::Read, ..request.clone() }
 }
 
-/// Returns whether the model may read the files of a call. If so, an error from previewing the call
-/// is sent to the model without a permission request.
-fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &AccessRequest<'_>) -> bool {
+/// Returns whether the model may read the files that a call names. If so, an error from previewing
+/// the call is sent to the model without a permission request.
+pub(in crate::runtime) fn may_read(rules: &Rules, mode: Mode, default: Policy, request: &AccessRequest<'_>) -> bool {
     decide(rules, mode, default, &reading(request)).policy == Policy::Allow
-}
-
-/// Returns whether the model may read the files that a call names.
-pub(crate) fn may_read_files(rules: &Rules, mode: Mode, default: Policy, prepared: &PreparedCall, context: &ToolContext) -> bool {
-    may_read(rules, mode, default, &request(prepared, context))
 }
 
 /// The reason of a denial by a rule.

@@ -88,8 +88,7 @@ const REVIEWED: &str = "the user reviewed the changes of this turn. The result f
 
 /// Creates a notice about the review of a turn.
 pub(crate) fn review_notice(severity: Severity, title: &str, description: String) -> Body {
-    let code = Some(REVIEW.to_owned());
-    Body::Notice(Notice { description: Some(description), code, ..Notice::new(severity, title) })
+    Body::notice_about(REVIEW, severity, title, description)
 }
 
 /// A review. Clients receive it as a tool call that nuncio makes.
@@ -105,20 +104,9 @@ impl Review<'_> {
     async fn announce(&self, mode: ReviewMode) {
         let paths: Vec<_> = self.files.iter().map(|file| file.path()).collect();
         let locations = paths.iter().map(|path| crate::content::Location { path: path.to_path_buf(), line: None }).collect();
-        let ToolLabel { name, title, category } = self.label.clone();
-        let started = Body::ToolStarted(ToolStart {
-            tool_call_id: self.id.clone(),
-            name,
-            title,
-            kind: ToolKind::Edit,
-            category,
-            input: json!({ "mode": mode, "files": paths }),
-            input_text: None,
-            locations,
-            provider_state: None,
-            automatic: true,
-        });
-        self.turn.emit(started).await;
+        let input = json!({ "mode": mode, "files": paths });
+        let started = ToolStart::new(self.id.clone(), self.label.clone(), ToolKind::Edit, input);
+        self.turn.emit(Body::ToolStarted(ToolStart { locations, automatic: true, ..started })).await;
     }
 
     async fn decide(mut self, mode: ReviewMode, timeout: Duration) -> Result<()> {

@@ -76,7 +76,7 @@ impl<'a> Verification<'a> {
         // Files that the checks wrote do not count as changes of the turn.
         environment.changes.checked();
         if !failed.is_empty() {
-            turn.emit(notice("Checks fail before the first edit", failed.join(", "))).await;
+            turn.emit(Body::notice_about(CODE, Severity::Warning, "Checks fail before the first edit", failed.join(", "))).await;
         }
         self.failed_before = Some(failed);
         Ok(())
@@ -143,7 +143,7 @@ impl<'a> Verification<'a> {
         }
         if let Some(error) = error {
             if !turn.cancel.is_cancelled() {
-                turn.emit(notice("The checks could not be run", error)).await;
+                turn.emit(Body::notice_about(CODE, Severity::Warning, "The checks could not be run", error)).await;
             }
             return Ok(None);
         }
@@ -178,11 +178,6 @@ fn failure_notice(round: u32, rounds_max: u32, failed: &str, before: &str, outpu
     let note = format!("the project's checks were run because files changed, and failed. {noted}{order} Their output follows.");
     let (code, quoted) = (Some(CODE.into()), Some(output.trim_end().to_owned()));
     Body::Notice(Notice { description, code, note: Some(note), quoted, ..Notice::new(Severity::Warning, title) })
-}
-
-fn notice(title: &str, description: String) -> Body {
-    let (severity, code) = (Severity::Warning, Some(CODE.into()));
-    Body::Notice(Notice { description: Some(description), code, ..Notice::new(severity, title) })
 }
 
 /// Returns the commands, and whether some of them are new since the start of the session.

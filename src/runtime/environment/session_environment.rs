@@ -93,7 +93,7 @@ impl SessionEnvironment {
         let workspace = Workspace::new(&cwd, roots, &places.artifacts(artifacts))
             .named_roots(&named.collect::<Vec<_>>())
             .attachments(&places.attachments(artifacts))
-            .readable(services.skill_dirs(&cwd))
+            .readable(services.prompt_dirs(&cwd).user_skills())
             .readable(vec![places.mcp_work("")])
             .home(places.home.clone())
             .protect(places.own_files())
@@ -277,12 +277,7 @@ impl SessionEnvironment {
     /// Returns the permission rules in effect. `session` contains the rules remembered from earlier
     /// answers.
     pub(crate) fn rules(&self, session: &[Rule]) -> Rules {
-        Rules {
-            user: self.loaded.settings.permissions.rules.clone(),
-            trusted: self.loaded.trusted_rules.clone(),
-            project: self.loaded.project_rules.clone(),
-            session: session.to_vec(),
-        }
+        Rules::new(&self.loaded, session.to_vec())
     }
 }
 

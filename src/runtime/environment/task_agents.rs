@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use crate::config::{HostedAgent, KnownTool, Policy, Trust};
-use crate::context::agent_definitions::{self, AgentDefinition, at_line};
+use crate::context::agent_definitions::{self, AgentDefinition, SubagentProfile, at_line};
 use crate::context::frontmatter::plain;
 use crate::permission::Access;
 use crate::permission::rules::stricter;
 use crate::runtime::services::Services;
-use crate::toolkit::SubagentProfile;
 use crate::tools::Tools;
 use crate::tools::task::{SkippedAgent, TaskAgent, TaskAgents};
 
@@ -72,21 +71,13 @@ fn hosted_agent(name: &str, hosted: &HostedAgent) -> TaskAgent {
 /// Converts a definition. Also returns the parts that have no effect. The error says why the
 /// definition is skipped.
 fn agent(name: &str, definition: AgentDefinition, tools: &Tools) -> Result<(TaskAgent, Vec<String>), String> {
-    let AgentDefinition { description, system_prompt, disallowed_tools, model, modes, max_requests, .. } = definition;
-    let [tools_line, disallowed_line] = definition.tool_lines;
+    let AgentDefinition { description, mut profile, disallowed_tools, modes, tool_lines, mut notices } = definition;
+    let [tools_line, disallowed_line] = tool_lines;
     let known_tools = tools.known();
-    let (mut list, unknown) = allowed(definition.tools, &known_tools).map_err(|why| at_line(&why, tools_line))?;
+    let (mut list, unknown) = allowed(profile.tools, &known_tools).map_err(|why| at_line(&why, tools_line))?;
     exclude(&mut list, &disallowed_tools, &known_tools).map_err(|why| at_line(&why, disallowed_line))?;
-    let mut notices = definition.notices;
     notices.extend(unknown.iter().map(|name| at_line(&format!("tools: there is no tool {name}"), tools_line)));
-    let profile = SubagentProfile {
-        name: Some(name.into()),
-        system_prompt: Some(system_prompt).filter(|prompt| !prompt.is_empty()),
-        tools: Some(list).filter(|list| *list != ["*"]),
-        model,
-        max_requests,
-        hosted: None,
-    };
+    (profile.name, profile.tools) = (Some(name.into()), Some(list).filter(|list| *list != ["*"]));
     let mode = modes.into_iter().reduce(|one, other| stricter(one, other, Policy::Ask));
     Ok((TaskAgent { name: name.into(), description, mode, profile }, notices))
 }

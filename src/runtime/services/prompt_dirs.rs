@@ -1,6 +1,6 @@
 //! The directories in which prompts, skills and instructions are searched.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Services;
 use crate::context::instructions::InstructionSearch;
@@ -10,11 +10,6 @@ impl Services {
     /// Returns the directories in which the files of slash commands and skills are searched.
     pub(crate) fn prompt_dirs<'a>(&'a self, cwd: &'a Path) -> PromptDirs<'a> {
         PromptDirs { cwd, places: &self.places }
-    }
-
-    /// Returns the directories of the user's skills, which tools may read.
-    pub(crate) fn skill_dirs(&self, cwd: &Path) -> Vec<PathBuf> {
-        self.prompt_dirs(cwd).user_skills()
     }
 
     /// Returns where the instruction files of a session in `cwd` are searched.
