@@ -38,7 +38,7 @@ pub(crate) use remote::recover::turn_end;
 pub(crate) use sessions::command_list::{CommandView, ListCommands};
 pub(crate) use sessions::file_search::{SearchFiles, SearchFilesParams};
 pub(crate) use sessions::fork::{ForkParams, ForkSession};
-pub(crate) use sessions::session::{CloseSession, DeleteSession, NewSession, NewSessionParams, OpenSessionParams, ResumeSession};
+pub(crate) use sessions::session::{CloseSession, DeleteSession, NewSession, NewSessionParams, OpenSessionParams, ResumeSession, SessionPlace};
 pub(crate) use sessions::session_list::{ListSessions, ListSessionsParams, ListedSession};
 pub(crate) use sessions::title::{SetTitle, SetTitleParams};
 pub(crate) use status::agent_processes::{AGENTS, ProcessQuery, StopAgents, StopAgentsParams, StoppedAgents};

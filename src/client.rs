@@ -17,7 +17,7 @@ use self::remote::{RemoteEvents, RemoteServer};
 use crate::api::{
     App, CallContext, Client, ClientRole, EventStream, FollowChange, FollowParams, ForkParams, ForkSession, GetSession, Method,
     MethodRow, NewSession, NewSessionParams, OpenSessionParams, Prompt, PromptParams, PromptResult, Reply, ResumeSession,
-    SessionParams, StreamItem, TurnStart, method,
+    SessionParams, SessionPlace, StreamItem, TurnStart, method,
 };
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -141,7 +141,7 @@ impl SessionClient {
 
     /// Creates a session with the history of another one.
     pub(crate) async fn fork(&self, session: &SessionId) -> Result<SessionId> {
-        checked(self.call::<ForkSession>(ForkParams::new(session.clone())).await?.session_id)
+        checked(self.call::<ForkSession>(ForkParams { session_id: session.clone(), place: SessionPlace::default(), title: None }).await?.session_id)
     }
 
     async fn open<M: ClientMethod>(&self, params: M::Params) -> Result<(SessionId, Seq)> {

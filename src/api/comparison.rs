@@ -172,8 +172,8 @@ impl NewComparison {
         if let Value::Object(metadata) = metadata {
             worktrees(cx).await?.change_metadata(&row, &metadata).await?;
         }
-        let (cwd, agent_name) = (Some(row.path.clone()), Some(agent.clone()));
-        let params = NewSessionParams { cwd, agent: agent_name, mode: self.mode, ..NewSessionParams::default() };
+        let params = NewSessionParams::in_directory(row.path.clone());
+        let params = NewSessionParams { agent: Some(agent.clone()), mode: self.mode, ..params };
         let session = create_session(cx.clone(), params, Some(COMPARISON)).await?.result?;
         Ok(ComparedAgent {
             agent,

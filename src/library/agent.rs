@@ -43,8 +43,9 @@ impl Agent {
     /// Opens a session of the agent's store, with its conversation.
     pub async fn resume(&self, id: &SessionId) -> Result<Session> {
         let sessions = self.app().sessions().await?;
-        let cwd = Some(sessions.cwd(id).await?);
-        self.open(self.0.client.resume(OpenSessionParams { cwd, ..OpenSessionParams::new(id.clone()) }).await?).await
+        let mut params = OpenSessionParams::new(id.clone());
+        params.place.cwd = Some(sessions.cwd(id).await?);
+        self.open(self.0.client.resume(params).await?).await
     }
 
     /// Creates the handle of an open session, which passes on its events after a seq.

@@ -269,14 +269,11 @@ async fn create(server: &ToolServer, input: &DelegateInput) -> Result<(SessionId
     let profile = agent.map(|agent| agent.profile).unwrap_or_default();
     // `--agent` is for the user's sessions; here it would start the caller again.
     let own_agent = || server.access.session.is_some().then(|| NATIVE.to_owned());
-    let params = NewSessionParams {
-        cwd: Some(cwd),
-        mode: Some(at_most(most, mode)),
-        model: input.model.clone().or(profile.model),
-        system_prompt: profile.system_prompt.map(Value::String),
-        agent: profile.hosted.or_else(own_agent),
-        ..NewSessionParams::default()
-    };
+    let mut params = NewSessionParams::in_directory(cwd);
+    params.place.system_prompt = profile.system_prompt.map(Value::String);
+    params.mode = Some(at_most(most, mode));
+    params.model = input.model.clone().or(profile.model);
+    params.agent = profile.hosted.or_else(own_agent);
     server.client.begin(params).await
 }
 

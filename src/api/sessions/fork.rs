@@ -1,13 +1,10 @@
 //! `session/fork`.
 
-use std::path::PathBuf;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use super::session::CreatedSession;
+use super::session::{CreatedSession, SessionPlace};
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::directories::{directories, directory};
 use crate::api::dispatch::flatten::MetaFields;
@@ -19,29 +16,16 @@ use crate::api::views::system_prompt::SystemPromptChange;
 use crate::error::Result;
 use crate::event::SessionChange;
 use crate::id::SessionId;
-use crate::protocol::acp;
 
-/// ACP's ForkSessionRequest. Without `cwd` the new session uses the parent's.
+/// A session to copy, and the place of its copy.
 #[skip_serializing_none]
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ForkParams {
     pub session_id: SessionId,
-    pub cwd: Option<PathBuf>,
-    /// Additional directories of the new session; none when it is missing.
-    pub additional_directories: Option<Vec<PathBuf>>,
-    pub mcp_servers: Option<Vec<acp::McpServer>>,
-    #[schemars(with = "Option<acp::SystemPrompt>")]
-    pub system_prompt: Option<Value>,
+    #[serde(flatten)]
+    pub place: SessionPlace,
     pub title: Option<String>,
-}
-
-impl ForkParams {
-    /// Forks a session with its directory.
-    pub(crate) fn new(session_id: SessionId) -> ForkParams {
-        let (cwd, additional_directories, mcp_servers, system_prompt, title) = (None, None, None, None, None);
-        ForkParams { session_id, cwd, additional_directories, mcp_servers, system_prompt, title }
-    }
 }
 
 pub(crate) struct ForkSession;
@@ -58,11 +42,11 @@ impl Method for ForkSession {
 
     async fn call(cx: CallContext, params: ForkParams) -> Result<Reply<CreatedSession>> {
         cx.client.authorized()?;
-        let servers = mcp_servers(&cx, params.mcp_servers)?;
+        let servers = mcp_servers(&cx, params.place.mcp_servers)?;
         let sessions = cx.authorize(&params.session_id).await?;
-        let cwd = params.cwd.map(|cwd| directory(&cx, "cwd", &cwd)).transpose()?;
-        let additional = directories(&cx, params.additional_directories)?;
-        let prompt = SystemPromptChange::read(params.system_prompt)?;
+        let cwd = params.place.cwd.map(|cwd| directory(&cx, "cwd", &cwd)).transpose()?;
+        let additional = directories(&cx, params.place.additional_directories)?;
+        let prompt = SystemPromptChange::read(params.place.system_prompt)?;
         let change = SessionChange {
             title: params.title,
             cwd,

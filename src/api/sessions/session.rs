@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
@@ -26,30 +26,54 @@ use crate::options::{Mode, OptionValue, Thinking};
 use crate::protocol::acp;
 use crate::session::{Session, Sessions};
 
-/// A new session.
+/// Where a session works, as a client gives it.
 #[skip_serializing_none]
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct NewSessionParams {
-    /// The directory of the session; the server's directory when it is missing.
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SessionPlace {
+    /// The directory. When it is missing, a new session works in the server's directory, the copy
+    /// of a session in that of the session, and a stored session keeps its own.
     pub cwd: Option<PathBuf>,
-    /// Further directories of the workspace.
+    /// Further directories of the workspace; a copy has none when it is missing.
     pub additional_directories: Option<Vec<PathBuf>>,
     /// The MCP servers that nuncio connects to the session.
     pub mcp_servers: Option<Vec<acp::McpServer>>,
+    /// A text that replaces nuncio's own system prompt, `{"append": TEXT}`, or ACP's object.
+    #[serde(default)]
+    #[schemars(schema_with = "system_prompt_schema")]
+    pub system_prompt: Option<Value>,
+}
+
+fn system_prompt_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "object", "null"], "additionalProperties": true })
+}
+
+/// A new session.
+#[skip_serializing_none]
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NewSessionParams {
+    #[serde(flatten)]
+    pub place: SessionPlace,
     pub model: Option<String>,
     #[schemars(with = "Option<String>", extend("default" = null))]
     pub mode: Option<Mode>,
     #[schemars(with = "Option<String>", extend("default" = null))]
     pub thinking: Option<Thinking>,
-    #[schemars(with = "Option<String>")]
-    pub system_prompt: Option<Value>,
     pub title: Option<String>,
     /// Name of a hosted agent; without it, nuncio's own agent works in the session.
     pub agent: Option<String>,
     /// Limits of the session and of its turns.
     #[schemars(with = "Option<BudgetLimits>")]
     pub budget: Option<Value>,
+}
+
+impl NewSessionParams {
+    /// Creates the params of a session in a directory.
+    pub(crate) fn in_directory(cwd: PathBuf) -> NewSessionParams {
+        let place = SessionPlace { cwd: Some(cwd), ..SessionPlace::default() };
+        NewSessionParams { place, ..NewSessionParams::default() }
+    }
 }
 
 /// A session that a call created.
@@ -95,17 +119,17 @@ pub(in crate::api) async fn create_session(
     origin: Option<&str>,
 ) -> Result<Reply<CreatedSession>> {
     cx.client.authorized()?;
-    let NewSessionParams { model, mode, thinking, title, agent, .. } = params;
-    let servers = mcp_servers(&cx, params.mcp_servers)?;
-    let cwd = directory(&cx, "cwd", params.cwd.as_deref().unwrap_or(&cx.app.cwd))?;
-    let additional = directories(&cx, params.additional_directories)?;
+    let NewSessionParams { place, model, mode, thinking, title, agent, budget } = params;
+    let servers = mcp_servers(&cx, place.mcp_servers)?;
+    let cwd = directory(&cx, "cwd", place.cwd.as_deref().unwrap_or(&cx.app.cwd))?;
+    let additional = directories(&cx, place.additional_directories)?;
     let wrong = |error: Error| Error { message: format!("model: {}", error.message), ..error };
     let agent = agent.or_else(|| cx.app.services.overrides.agents.first().cloned()).filter(|name| name != NATIVE);
     // The model of a hosted agent is known to the agent only.
     if let Some(model) = model.as_ref().filter(|_| agent.is_none()) {
         cx.app.services.check_model(model, &cwd).map_err(wrong)?;
     }
-    let prompt = SystemPromptChange::read(params.system_prompt)?;
+    let prompt = SystemPromptChange::read(place.system_prompt)?;
     let change = SessionChange {
         title,
         model,
@@ -113,7 +137,7 @@ pub(in crate::api) async fn create_session(
         system_prompt: prompt.replace,
         system_prompt_append: prompt.append,
         additional_directories: (!additional.is_empty()).then_some(additional),
-        budget: budget::read(params.budget)?,
+        budget: budget::read(budget)?,
         origin: origin.map(String::from),
         agent,
         ..SessionChange::default()
@@ -127,40 +151,34 @@ pub(in crate::api) async fn create_session(
 }
 
 /// A session to open, and what replaces its directories, MCP servers and system prompt.
-#[skip_serializing_none]
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct OpenSessionParams {
     pub session_id: SessionId,
-    /// Directory of the session. If it is missing or empty, the session keeps its own.
-    pub cwd: Option<PathBuf>,
-    /// Further directories of the workspace.
-    pub additional_directories: Option<Vec<PathBuf>>,
-    /// The MCP servers that nuncio connects to the session.
-    pub mcp_servers: Option<Vec<acp::McpServer>>,
-    #[schemars(with = "Option<acp::SystemPrompt>")]
-    pub system_prompt: Option<Value>,
+    #[serde(flatten)]
+    pub place: SessionPlace,
 }
 
 impl OpenSessionParams {
     /// Opens a session as it is.
     pub(crate) fn new(session_id: SessionId) -> OpenSessionParams {
-        OpenSessionParams { session_id, cwd: None, additional_directories: None, mcp_servers: None, system_prompt: None }
+        OpenSessionParams { session_id, place: SessionPlace::default() }
     }
 }
 
 /// Opens a session for [`LoadSession`] and [`ResumeSession`].
 async fn open(cx: &CallContext, params: OpenSessionParams) -> Result<Session> {
     cx.client.authorized()?;
-    let servers = mcp_servers(cx, params.mcp_servers)?;
-    let prompt = SystemPromptChange::read(params.system_prompt)?;
-    let session = cx.owned(&params.session_id).await?;
-    let given = params.cwd.filter(|cwd| !cwd.as_os_str().is_empty());
-    let cwd = match (given, params.additional_directories.as_ref().is_some_and(|all| !all.is_empty())) {
+    let OpenSessionParams { session_id, place } = params;
+    let servers = mcp_servers(cx, place.mcp_servers)?;
+    let prompt = SystemPromptChange::read(place.system_prompt)?;
+    let session = cx.owned(&session_id).await?;
+    let given = place.cwd.filter(|cwd| !cwd.as_os_str().is_empty());
+    let cwd = match (given, place.additional_directories.as_ref().is_some_and(|all| !all.is_empty())) {
         (None, false) => None,
         (given, _) => Some(directory(cx, "cwd", &given.unwrap_or_default())?),
     };
-    let additional = directories(cx, params.additional_directories)?;
+    let additional = directories(cx, place.additional_directories)?;
     if !session.is_owned() {
         // The owner cannot be reached: the session keeps its directories and its system prompt.
         return Ok(session);

@@ -13,8 +13,7 @@ use crate::content::{Cost, Usage};
 use crate::error::Result;
 use crate::event::Actor;
 use crate::id::Seq;
-use crate::session::folds::summary::LastTurn;
-use crate::session::folds::turns::{TurnRecord, TurnStatus};
+use crate::session::folds::turns::{LastTurn, TurnRecord, TurnStatus};
 
 /// A turn. Times are in milliseconds since the Unix epoch.
 #[skip_serializing_none]
@@ -42,10 +41,10 @@ pub(crate) struct TurnView {
 
 impl TurnView {
     fn from_record(turn: &TurnRecord) -> TurnView {
-        let ended = turn.status != TurnStatus::Running;
+        let ended = turn.turn.status != TurnStatus::Running;
         let (usage, cost) = turn.total();
         TurnView {
-            turn: LastTurn::from_turn(turn),
+            turn: turn.turn.clone(),
             by: turn.by.clone(),
             model: turn.model.as_deref().map(String::from),
             usage,

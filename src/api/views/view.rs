@@ -20,7 +20,7 @@ use crate::limits;
 use crate::options::{Mode, OptionValue, Thinking};
 use crate::protocol::acp;
 use crate::session::folds::open_items::OpenMessage;
-use crate::session::folds::summary::{LastTurn, PendingCall, SessionSummary};
+use crate::session::folds::summary::{SessionSummary, SessionWork};
 use crate::session::{Owners, Sessions};
 use crate::store::SessionRow;
 
@@ -42,25 +42,13 @@ pub(crate) enum SessionStatus {
 }
 
 /// Activity of a session, in whichever process it is. `waiting`: a permission request is open.
-#[skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Activity {
     status: SessionStatus,
     waiting: bool,
-    /// The newest turn. Missing if the session has none, or if an older version of nuncio wrote the
-    /// session and it has not changed since.
-    last_turn: Option<LastTurn>,
-    /// Tool calls without a result, oldest first.
-    pending_tool_calls: Vec<PendingCall>,
-    /// `comparison` of agents or `delegation` by another agent; missing if a person created the
-    /// session.
-    origin: Option<String>,
-    /// The hosted agent that works in the session; missing for nuncio's own agent.
-    agent: Option<String>,
-    /// Total cost of the session's model requests and of its subagents that have ended, in US
-    /// dollars; missing if no price is known.
-    cost: Option<Cost>,
+    #[serde(flatten)]
+    work: SessionWork,
 }
 
 impl Activity {
@@ -82,12 +70,12 @@ impl Activity {
     /// Returns the total cost of the session's model requests and of its subagents that have ended.
     /// `None` if no price is known.
     pub(crate) fn cost(&self) -> Option<Cost> {
-        self.cost
+        self.work.cost
     }
 
     /// Returns the stop reason of the newest turn. `None` if it runs, was cancelled or failed.
     pub(crate) fn stop_reason(&self) -> Option<StopReason> {
-        self.last_turn.as_ref()?.stop_reason
+        self.work.last_turn.as_ref()?.stop_reason
     }
 
     pub(crate) fn waiting(&self) -> bool {
@@ -95,11 +83,11 @@ impl Activity {
     }
 
     pub(crate) fn origin(&self) -> Option<&str> {
-        self.origin.as_deref()
+        self.work.origin.as_deref()
     }
 
     pub(crate) fn agent(&self) -> Option<&str> {
-        self.agent.as_deref()
+        self.work.agent.as_deref()
     }
 
     pub(crate) fn status(&self) -> SessionStatus {
@@ -119,8 +107,7 @@ impl Activity {
     }
 
     fn new(status: SessionStatus, summary: SessionSummary) -> Activity {
-        let SessionSummary { last_turn, pending_tool_calls, open_permissions, origin, agent, cost } = summary;
-        Activity { status, waiting: !open_permissions.is_empty(), last_turn, pending_tool_calls, origin, agent, cost }
+        Activity { status, waiting: !summary.open_permissions.is_empty(), work: summary.work }
     }
 }
 

@@ -155,7 +155,7 @@ impl Chat {
     async fn begin_session(&mut self, agent: Option<&str>) -> Result<()> {
         let directory = self.directory();
         let agent = agent.or(self.view.info.agent.as_deref()).map(String::from);
-        let params = NewSessionParams { cwd: Some(directory.clone()), agent, ..NewSessionParams::default() };
+        let params = NewSessionParams { agent, ..NewSessionParams::in_directory(directory.clone()) };
         let (id, _) = self.session.client.begin(params).await?;
         self.view.print(&format!("nuncio · {} · session {id}\n", directory.display()));
         self.switch(&id, false).await

@@ -184,7 +184,7 @@ impl EventTotals {
         let turns = self.turns.after(0);
         let (usage, cost) = self.turns.total();
         let Usage { input_tokens: input, output_tokens: output, cache_read_tokens: cached, .. } = usage.unwrap_or_default();
-        let last = turns.last();
+        let last = turns.last().map(|last| &last.turn);
         let error = match last.map(|last| (last.status, &last.error)) {
             _ if timed_out => None,
             Some((_, Some(failure))) if !is_hosted && is_fault_of_model(failure) => None,

@@ -74,8 +74,8 @@ async fn on_server(client: &SessionClient, params: NewSessionParams, overrides: 
     };
     let Overrides { model, mode, thinking, agents, .. } = overrides;
     let (model, agent) = (model.clone(), agents.first().cloned());
-    let cwd = Some(status.cwd.ok_or_else(no_access)?);
-    Ok(NewSessionParams { cwd, model, agent, mode: *mode, thinking: *thinking, ..params })
+    let place = NewSessionParams::in_directory(status.cwd.ok_or_else(no_access)?).place;
+    Ok(NewSessionParams { place, model, agent, mode: *mode, thinking: *thinking, ..params })
 }
 
 /// Applies the flags of this command, which take precedence over the session's stored values.

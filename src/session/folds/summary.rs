@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::state::SessionState;
-use super::turns::{TurnRecord, TurnStatus};
-use crate::content::{Cost, StopReason, ToolKind, ToolStatus};
-use crate::event::{Body, CancelCause, Event, TurnFailure, ignored};
+use super::turns::{LastTurn, TurnStatus};
+use crate::content::{Cost, ToolKind, ToolStatus};
+use crate::event::{Body, Event, ignored};
 use crate::id::{PermissionId, ToolCallId, TurnId};
 use crate::store::{ActivityColumns, SessionRow};
 
@@ -16,35 +16,32 @@ use crate::store::{ActivityColumns, SessionRow};
 const SUMMARY_CALLS_MAX: usize = 64;
 
 /// The activity of a session after an event.
-#[skip_serializing_none]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct SessionSummary {
+    #[serde(flatten)]
+    pub work: SessionWork,
+    pub open_permissions: Vec<PermissionId>,
+}
+
+/// What a session does, and who works in it.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct SessionWork {
+    /// The newest turn. Missing if the session has none, or if an older version of nuncio wrote the
+    /// session and it has not changed since.
     pub last_turn: Option<LastTurn>,
     /// Tool calls without a result, oldest first.
     pub pending_tool_calls: Vec<PendingCall>,
-    pub open_permissions: Vec<PermissionId>,
-    /// The origin of a session that no person created.
+    /// `comparison` of agents or `delegation` by another agent; missing if a person created the
+    /// session.
     pub origin: Option<String>,
-    /// The hosted agent that works in the session.
+    /// The hosted agent that works in the session; missing for nuncio's own agent.
     pub agent: Option<String>,
-    /// The cost of the model requests of the session and of its ended subagents, if known.
+    /// Total cost of the session's model requests and of its subagents that have ended, in US
+    /// dollars; missing if no price is known.
     pub cost: Option<Cost>,
-}
-
-/// The newest turn of a session, which may be running.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct LastTurn {
-    pub turn_id: TurnId,
-    pub status: TurnStatus,
-    /// Present if the turn completed.
-    pub stop_reason: Option<StopReason>,
-    /// Present if the turn failed.
-    pub error: Option<TurnFailure>,
-    /// Why the turn was cancelled, unless a client cancelled it.
-    pub cause: Option<CancelCause>,
 }
 
 /// A tool call without a result. `status` is `pending` or `in_progress`.
@@ -66,14 +63,15 @@ impl SessionSummary {
             kind: open.call.kind,
             status: open.running_ms.map_or(ToolStatus::Pending, |_| ToolStatus::InProgress),
         });
-        SessionSummary {
-            last_turn: state.turns.last().map(LastTurn::from_turn),
+        let work = SessionWork {
+            last_turn: state.turns.last().map(|last| last.turn.clone()),
             pending_tool_calls: calls.collect(),
-            open_permissions: state.open_permissions.iter().map(|open| open.request.permission_id.clone()).collect(),
             origin: state.settings.origin.clone(),
             agent: state.settings.agent.clone(),
             cost: state.turns.total().1,
-        }
+        };
+        let open_permissions = state.open_permissions.iter().map(|open| open.request.permission_id.clone()).collect();
+        SessionSummary { work, open_permissions }
     }
 
     /// Returns the summary in a session's row. Empty if only versions without summaries have
@@ -98,7 +96,7 @@ impl SessionSummary {
     }
 
     fn into_columns(mut self) -> ActivityColumns {
-        self.pending_tool_calls.truncate(SUMMARY_CALLS_MAX);
+        self.work.pending_tool_calls.truncate(SUMMARY_CALLS_MAX);
         let waiting = self.open_permissions.len();
         self.open_permissions.truncate(SUMMARY_CALLS_MAX);
         ActivityColumns { turn: self.turn().cloned(), waiting, summary: serde_json::to_string(&self).ok() }
@@ -106,29 +104,17 @@ impl SessionSummary {
 
     /// Returns the ID of the running turn, if any.
     pub(crate) fn turn(&self) -> Option<&TurnId> {
-        self.last_turn.as_ref().filter(|last| last.status == TurnStatus::Running).map(|last| &last.turn_id)
+        self.work.last_turn.as_ref().filter(|last| last.status == TurnStatus::Running).map(|last| &last.turn_id)
     }
 
     /// Marks the open turn as interrupted and removes the open calls and permission requests, as
     /// the next owner will record it.
     pub(crate) fn interrupt(&mut self) {
-        if let Some(last) = self.last_turn.as_mut().filter(|last| last.status == TurnStatus::Running) {
+        if let Some(last) = self.work.last_turn.as_mut().filter(|last| last.status == TurnStatus::Running) {
             last.status = TurnStatus::Interrupted;
         }
-        self.pending_tool_calls.clear();
+        self.work.pending_tool_calls.clear();
         self.open_permissions.clear();
-    }
-}
-
-impl LastTurn {
-    pub(crate) fn from_turn(turn: &TurnRecord) -> LastTurn {
-        LastTurn {
-            turn_id: turn.id.clone(),
-            status: turn.status,
-            stop_reason: turn.stop_reason,
-            error: turn.error.as_deref().cloned(),
-            cause: turn.cause,
-        }
     }
 }
 

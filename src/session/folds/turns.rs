@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::content::{Cost, StepOutcome, StopReason, Usage};
 use crate::event::{
@@ -25,17 +26,26 @@ pub(crate) enum TurnStatus {
     Interrupted,
 }
 
+/// The newest turn of a session, which may be running.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LastTurn {
+    pub turn_id: TurnId,
+    pub status: TurnStatus,
+    /// Present if the turn completed.
+    pub stop_reason: Option<StopReason>,
+    /// Present if the turn failed.
+    pub error: Option<Box<TurnFailure>>,
+    /// Why the turn was cancelled, unless a client cancelled it.
+    pub cause: Option<CancelCause>,
+}
+
 /// The summary of a turn. Times are milliseconds since the Unix epoch.
 #[derive(Clone, Debug)]
 pub(crate) struct TurnRecord {
-    pub id: TurnId,
-    pub status: TurnStatus,
-    /// Set for a completed turn.
-    pub stop_reason: Option<StopReason>,
-    /// Set for a failed turn.
-    pub error: Option<Box<TurnFailure>>,
-    /// Set for a cancelled turn, unless a client cancelled it.
-    pub cause: Option<CancelCause>,
+    /// The turn, as of its newest event.
+    pub turn: LastTurn,
     /// The client that sent the prompt.
     pub by: Option<Actor>,
     /// `PROVIDER/NAME` of the model of the newest request; `None` before the first.
@@ -103,13 +113,13 @@ impl TurnRecords {
             Body::TurnCompleted { stop_reason } => {
                 self.end(TurnStatus::Completed, event);
                 if let Some(last) = self.turns.last_mut() {
-                    last.stop_reason = Some(*stop_reason);
+                    last.turn.stop_reason = Some(*stop_reason);
                 }
             }
             Body::TurnFailed(failure) => {
                 self.end(TurnStatus::Failed, event);
                 if let Some(last) = self.turns.last_mut() {
-                    last.error = Some(Box::new(failure.clone()));
+                    last.turn.error = Some(Box::new(failure.clone()));
                 }
             }
             Body::StepStarted(StepStart { model, .. }) => {
@@ -150,7 +160,7 @@ impl TurnRecords {
             Body::TurnCancelled { cause } => {
                 self.end(TurnStatus::Cancelled, event);
                 if let Some(last) = self.turns.last_mut() {
-                    last.cause = *cause;
+                    last.turn.cause = *cause;
                 }
             }
             Body::TurnInterrupted {} => self.end(TurnStatus::Interrupted, event),
@@ -164,11 +174,7 @@ impl TurnRecords {
     fn start(&mut self, by: Option<Actor>, event: &Event) {
         let Some(id) = &event.turn_id else { return };
         self.turns.push(TurnRecord {
-            id: id.clone(),
-            status: TurnStatus::Running,
-            stop_reason: None,
-            error: None,
-            cause: None,
+            turn: LastTurn { turn_id: id.clone(), status: TurnStatus::Running, stop_reason: None, error: None, cause: None },
             by,
             model: None,
             usage: None,
@@ -190,7 +196,7 @@ impl TurnRecords {
         self.cost = Cost::sum(self.cost, end.cost);
         let open = self.open_children.iter().position(|(open, _)| open == child);
         let started_by = open.map(|index| self.open_children.swap_remove(index).1);
-        let turn = self.turns.iter_mut().rev().find(|turn| started_by.as_ref().is_none_or(|id| turn.id == *id));
+        let turn = self.turns.iter_mut().rev().find(|turn| started_by.as_ref().is_none_or(|id| turn.turn.turn_id == *id));
         if let Some(ChildAmounts { usage, cost, requests }) = turn.map(|turn| &mut turn.children) {
             *usage = sum(*usage, end.usage);
             *cost = Cost::sum(*cost, end.cost);
@@ -200,7 +206,7 @@ impl TurnRecords {
 
     /// Returns the turn that `event` belongs to, if it is the newest turn.
     fn running(&mut self, event: &Event) -> Option<&mut TurnRecord> {
-        self.turns.last_mut().filter(|turn| event.turn_id.as_ref() == Some(&turn.id))
+        self.turns.last_mut().filter(|turn| event.turn_id.as_ref() == Some(&turn.turn.turn_id))
     }
 
     fn set_model(&mut self, model: &str, event: &Event) {
@@ -244,7 +250,7 @@ impl TurnRecords {
         self.asks.0.clear();
         self.end_wait(event);
         if let Some(last) = self.turns.last_mut() {
-            (last.status, last.ended_ms, last.last_seq) = (status, event.at_ms, event.seq);
+            (last.turn.status, last.ended_ms, last.last_seq) = (status, event.at_ms, event.seq);
         }
     }
 
@@ -267,7 +273,7 @@ impl TurnRecords {
 
     /// Returns the turn with this id.
     pub(crate) fn get(&self, id: &TurnId) -> Option<&TurnRecord> {
-        self.turns.iter().rev().find(|turn| turn.id == *id)
+        self.turns.iter().rev().find(|turn| turn.turn.turn_id == *id)
     }
 
     /// Returns the turns that started after `seq`.

@@ -80,7 +80,7 @@ impl BudgetOwner<'_> {
     /// Returns whether the budget's turn is the newest one. A subagent in the background may
     /// outlast it.
     fn is_newest(&self) -> bool {
-        self.log.state(|state| state.turns.last().is_some_and(|last| last.id == *self.turn))
+        self.log.state(|state| state.turns.last().is_some_and(|last| last.turn.turn_id == *self.turn))
     }
 
     /// Returns the amount of a limited resource that was used.
