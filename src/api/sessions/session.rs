@@ -150,21 +150,19 @@ async fn reopen(cx: &CallContext, params: ReopenParams) -> Result<Session> {
     let ReopenParams { id, cwd, additional_directories, servers, system_prompt, meta } = params;
     let servers = mcp_servers(cx, servers)?;
     let prompt = SystemPromptChange::read(system_prompt, meta.as_ref())?;
-    let session = cx.owned(&session_id(&id)).await?;
+    let session = cx.owned_or_read(&session_id(&id)).await?;
     let has_directories = !cwd.as_os_str().is_empty() || !additional_directories.is_empty();
     let cwd = has_directories.then(|| directory(cx, "cwd", &cwd)).transpose()?;
     let additional = directories(cx, &additional_directories)?;
-    if !session.is_owned() {
-        // The owner cannot be reached: the session keeps its directories and its system prompt.
-        return Ok(session);
-    }
-    session.set_mcp_servers(servers);
+    // If the owner cannot be reached, the session keeps its directories and its system prompt.
+    let Ok(owned) = session.owned() else { return Ok(session) };
+    owned.set_mcp_servers(servers);
     let change = session.log.state(|state| {
         let cwd = cwd.filter(|cwd| state.cwd != *cwd || state.additional_directories() != additional);
         SessionChange { additional_directories: cwd.is_some().then_some(additional), cwd, ..prompt.difference(state) }
     });
     if change != SessionChange::default() {
-        session.change(Body::SessionUpdated { change }).await?;
+        owned.change(Body::SessionUpdated { change }).await?;
     }
     Ok(session)
 }
