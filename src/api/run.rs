@@ -17,7 +17,7 @@ use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::limits;
 use crate::local_socket::{PeerConnection, PeerFailure};
-use crate::session::{is_closed_before_call, is_not_owner};
+use crate::session::is_not_owner;
 
 impl MethodRow {
     /// Runs a call in the process that [`MethodRow::scope`] requires. The call has its place in the
@@ -116,19 +116,18 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
     let run_here = async || {
         earlier_messages_arrived(row, cx, None).await;
         match row.run_here(cx.clone(), params.clone()).await {
-            Err(error) if is_not_owner(&error) || is_closed_before_call(&error) => Ok(Attempt::NOT_OWNER),
+            Err(error) if is_not_owner(&error) => Ok(Attempt::NOT_OWNER),
             outcome => outcome.map(Attempt::done),
         }
     };
     // The method checks the access.
-    if cx.opened(id).is_some_and(|session| session.is_owned()) {
+    if cx.app.sessions_now().is_some_and(|sessions| sessions.owned(id).is_some()) {
         return run_here().await;
     }
     // The method returns the error of an unknown session, after it has checked its other params.
     let Ok(sessions) = cx.authorize(id).await else { return run_here().await };
     let session = match (sessions.opened(id), row.scope) {
-        (Some(session), _) if session.is_owned() => return run_here().await,
-        (Some(session), _) if session.has_owner_connection() => session,
+        (Some(session), _) if session.is_owned() || session.others.owner_connection().is_some() => session,
         (_, Scope::OwnerIfAny) => match sessions.other_owner(id).await? {
             None => return run_here().await,
             Some(_) => sessions.open_read_only(id).await?,
@@ -150,8 +149,8 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
     let Some(connection) = connect(sessions, &session).await? else { return Ok(Attempt::NOT_OWNER) };
     if row.kind == MethodKind::Turn && cx.client.prefers_ownership() {
         if release(&connection, id).await {
-            session.set_owner_connection(None);
-            return if sessions.get(id).await?.is_owned() { run_here().await } else { Ok(Attempt::NOT_OWNER) };
+            session.others.set_owner_connection(None);
+            return if sessions.take(id).await?.is_some() { run_here().await } else { Ok(Attempt::NOT_OWNER) };
         }
         if cx.client.needs_own_process {
             let message = format!("session {id} is in use in another process, to which the flags of this command do not apply");

@@ -22,7 +22,7 @@ use crate::id::SessionId;
 use crate::limits;
 use crate::local_socket::{HELLO, Hello, PROTOCOL_VERSION, common_version};
 use crate::rpc::{Connection, Handler};
-use crate::session::{REGISTER, REGISTERED, Register, Session, is_closed_before_call, is_not_owner};
+use crate::session::{OwnedSession, REGISTER, REGISTERED, Register, is_not_owner};
 
 /// Handles the requests of one connection.
 pub(super) struct PeerHandler {
@@ -79,9 +79,9 @@ impl PeerHandler {
     }
 
     /// Returns the session if this process owns it and does not shut it down.
-    fn owned(&self, id: &SessionId) -> Option<Session> {
+    fn owned(&self, id: &SessionId) -> Option<OwnedSession> {
         // A process that shuts down releases the session in a moment.
-        self.app.sessions_now()?.opened(id).filter(|session| session.is_owned() && !session.is_shutting_down())
+        self.app.sessions_now()?.owned(id).filter(|session| !session.is_shutting_down())
     }
 
     /// Runs a forwarded call, which has its place in the order of calls when this returns.
@@ -149,9 +149,7 @@ impl PeerHandler {
                 report_started(&connection, number, &turn);
             }
             match outcome {
-                Err(error) if is_not_owner(&error) || is_closed_before_call(&error) => {
-                    encode(ForwardedReply::NotOwner { accepted: true })
-                }
+                Err(error) if is_not_owner(&error) => encode(ForwardedReply::NotOwner { accepted: true }),
                 outcome => encode(ForwardedReply::new(outcome)),
             }
         }))

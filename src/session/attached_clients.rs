@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::toolkit::ClientAccess;
 
@@ -19,23 +19,19 @@ pub(crate) struct AttachedClient {
 }
 
 impl AttachedClients {
-    fn clients(&self) -> MutexGuard<'_, Vec<Arc<dyn ClientAccess>>> {
-        self.clients.lock()
-    }
-
     pub(crate) fn attach(self: &Arc<Self>, client: Arc<dyn ClientAccess>) -> AttachedClient {
-        self.clients().push(client.clone());
+        self.clients.lock().push(client.clone());
         AttachedClient { clients: self.clone(), client }
     }
 
     /// Returns the most recently attached client.
     pub(crate) fn latest(&self) -> Option<Arc<dyn ClientAccess>> {
-        self.clients().last().cloned()
+        self.clients.lock().last().cloned()
     }
 }
 
 impl Drop for AttachedClient {
     fn drop(&mut self) {
-        self.clients.clients().retain(|client| !Arc::ptr_eq(client, &self.client));
+        self.clients.clients.lock().retain(|client| !Arc::ptr_eq(client, &self.client));
     }
 }

@@ -2,22 +2,21 @@
 
 pub(super) mod background;
 pub(crate) mod decisions;
+pub(super) mod other_processes;
+pub(crate) mod owned_session;
 pub(super) mod ownership;
-pub(super) mod owning;
 pub(super) mod run;
 
-use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::{Notify, watch};
-use tokio::time::Instant;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use self::other_processes::OtherProcesses;
 use self::ownership::Ownership;
 use super::attached_clients::AttachedClients;
 use super::clock::now_ms;
@@ -25,35 +24,21 @@ use super::events::log::SessionLog;
 use super::owner::lock;
 use super::permissions::broker::Broker;
 use super::turn::TurnHandle;
-use super::turn::agent::{Agent, AgentOption, CommandRequest, CommandResult};
+use super::turn::agent::{Agent, AgentOption};
 use super::turn::ancestor::Ancestor;
 use super::turn::capacity::TurnSlots;
 use super::turn::core::SessionCore;
 use super::turn::running_children::RunningChildren;
-use crate::config::{McpServer, Policy};
+use crate::config::Policy;
 use crate::context::commands::SlashCommand;
-use crate::error::{Kind, Result};
-use crate::event::{Actor, Body};
+use crate::error::Result;
+use crate::event::Actor;
 use crate::id::{MessageId, PermissionId, Seq};
-use crate::local_socket::{PeerConnection, Peers};
 use crate::options::Mode;
 use crate::permission::rules::stricter;
 use crate::session::permissions::broker::Responder;
 use crate::task::TaskTracker;
 use crate::toolkit::Spawner;
-
-/// Pause between two attempts to resume a session after its events were lost.
-const STORE_RECOVERY: Duration = Duration::from_millis(500);
-
-/// The registration of this process, whose clients can answer permission requests, with the owner.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Registration {
-    #[default]
-    Unknown,
-    /// The request was sent, and the owner has not answered.
-    Requested,
-    Registered,
-}
 
 /// A session that is open in this process. Another process may own the session.
 pub struct OpenSession {
@@ -85,15 +70,7 @@ pub struct OpenSession {
     pub(super) handles: AtomicUsize,
     /// Notified when the last handle is dropped.
     pub(super) unused: Arc<Notify>,
-    /// Notified when another process has taken the session, so that this process reads its events.
-    pub(super) external: Arc<Notify>,
-    /// The connection to the process that owned the session last.
-    pub(super) owner: Mutex<Option<Arc<PeerConnection>>>,
-    pub(super) peers: Arc<Peers>,
-    /// Registration with the owner, another process.
-    pub(super) registration: watch::Sender<Registration>,
-    /// Until this time, permission requests wait for clients of other processes that can answer.
-    pub(super) responders_wait_until: Mutex<Option<Instant>>,
+    pub(crate) others: OtherProcesses,
 }
 
 /// A handle to an open session, and an RAII guard: the session stays open while a handle exists,
@@ -133,48 +110,9 @@ impl Session {
         Arc::ptr_eq(&self.open, &other.open)
     }
 
-    /// Recovers from a lost append: acquires ownership again, at once or when the store is
-    /// writable. That also ends the turn and the tool calls that were left open, so that no client
-    /// waits for their end in vain.
-    pub(super) fn recover(&self) {
-        let session = self.clone();
-        self.tasks.spawn(async move {
-            while session.log.failed().is_some() {
-                // A running turn closes itself, which starts the next recovery.
-                if session.turn().is_none()
-                    && let Err(error) = session.own().await
-                    && matches!(error.kind, Kind::SessionBusy | Kind::NotFound)
-                {
-                    // Another process took the session or deleted it.
-                    return session.external.notify_one();
-                }
-                tokio::select! {
-                    () = session.shutdown.cancelled() => return,
-                    () = session.gone.cancelled() => return,
-                    () = tokio::time::sleep(STORE_RECOVERY) => {}
-                }
-            }
-        });
-    }
-}
-
-impl Session {
-    /// Replaces the MCP servers that the client gave. An empty set changes nothing, because clients
-    /// without servers also send it.
-    pub(crate) fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>) {
-        if !servers.is_empty() {
-            self.agent.set_mcp_servers(servers);
-        }
-    }
-
     /// Returns the options of the session's agent, if it is a hosted agent that is running.
     pub(crate) fn agent_options(&self) -> Vec<AgentOption> {
         self.agent.options()
-    }
-
-    /// Runs a command line of the session's hosted agent as a call of the running turn.
-    pub(crate) async fn execute(&self, command: CommandRequest) -> Result<CommandResult> {
-        self.agent.execute(command).await
     }
 
     /// Returns the strictest of the modes of the session and its parent sessions.
@@ -188,6 +126,16 @@ impl Session {
     pub(crate) async fn commands(&self, check: bool) -> Arc<[SlashCommand]> {
         let cwd = self.log.state(|state| state.cwd.clone());
         self.agent.commands(&cwd, check).await
+    }
+
+    /// Waits until the log contains the end of the running turn, in this or another process. A turn
+    /// releases its claim before its last event is committed.
+    pub(crate) async fn turn_recorded(&self) {
+        let mut head = self.log.head.subscribe();
+        while self.log.state(|state| state.turn.is_some()) {
+            // Cannot fail: the log holds the sender.
+            let _ = head.changed().await;
+        }
     }
 
     /// Counts a client as able to answer permission requests until no turn runs.
@@ -311,30 +259,7 @@ impl OpenSession {
 
     /// Reads the events that another owner committed, at least up to `until` if there are as many.
     pub(crate) async fn catch_up(&self, until: Seq) -> Result<()> {
-        if self.is_owned() || self.log.head() >= until { Ok(()) } else { self.ownership.catch_up(until).await }
-    }
-
-    /// Returns the connection to the owner, if one is open.
-    pub(crate) fn owner_connection(&self) -> Option<Arc<PeerConnection>> {
-        let owner = self.owner.lock();
-        owner.clone().filter(|connection| !connection.is_closed())
-    }
-
-    pub(crate) fn has_owner_connection(&self) -> bool {
-        self.owner_connection().is_some()
-    }
-
-    /// Sets the connection to the owner; `None` if the process at the other end is not the owner.
-    pub(crate) fn set_owner_connection(&self, connection: Option<Arc<PeerConnection>>) {
-        *self.owner.lock() = connection;
-    }
-
-    /// Returns the time until which permission requests wait for clients of other processes. Set
-    /// when this process takes the session while other processes run; `None` once the time has
-    /// passed.
-    pub(super) fn responders_wait_until(&self) -> Option<Instant> {
-        let due = *self.responders_wait_until.lock();
-        due.filter(|due| *due > Instant::now())
+        self.ownership.catch_up(until).await
     }
 
     /// Records the time of a request for the session.
@@ -360,12 +285,6 @@ impl OpenSession {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.gone.is_cancelled()
-    }
-
-    /// Appends an event outside of a turn. Returns its seq once it is committed.
-    pub(super) async fn append(&self, body: Body) -> Result<Seq> {
-        self.own().await?;
-        self.log.commit(None, body).await
     }
 
     /// Refuses new turns, cancels the running turn, the waiting prompts and the subagents, and

@@ -19,7 +19,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::agent_setting::AgentSetting;
@@ -30,6 +30,8 @@ use super::events::log::SessionLog;
 use super::events::metrics::SessionMetrics;
 use super::events::signer::Signer;
 use super::events::writer::Log;
+use super::open::other_processes::OtherProcesses;
+use super::open::owned_session::{OwnedSession, unless_busy};
 use super::open::ownership::Ownership;
 use super::open::{OpenSession, Session};
 use super::owner::claims::{ClaimPurpose, Claims, SessionClaim};
@@ -42,7 +44,7 @@ use super::turn::capacity::{Capacity, TurnSlots};
 use super::turn::core::SessionCore;
 use crate::config::Durability;
 use crate::context::notes::NoteTag;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange};
 use crate::id::{Seq, SessionId};
 use crate::limits;
@@ -164,9 +166,13 @@ impl Sessions {
         self.map().get(id).cloned().map(Session::new)
     }
 
-    /// Creates a session that this process owns. `session.created` is committed when this function
-    /// returns.
-    pub async fn create(&self, cwd: PathBuf, mode: Mode, change: SessionChange) -> Result<Session> {
+    /// Returns the session if this process owns it.
+    pub(crate) fn owned(&self, id: &SessionId) -> Option<OwnedSession> {
+        self.opened(id)?.owned().ok()
+    }
+
+    /// Creates a session. `session.created` is committed when this function returns.
+    pub async fn create(&self, cwd: PathBuf, mode: Mode, change: SessionChange) -> Result<OwnedSession> {
         let directories = change.additional_directories.clone().unwrap_or_default();
         let setup = SessionSetup { id: SessionId::new(), cwd, directories, parent: None, agent: change.agent.clone() };
         // Check the project settings first: if they are invalid, no session is created.
@@ -182,7 +188,7 @@ impl Sessions {
         mode: Mode,
         change: SessionChange,
         lineage: Lineage,
-    ) -> Result<Session> {
+    ) -> Result<OwnedSession> {
         self.ensure_capacity().await?;
         let SessionSetup { id, cwd, parent, .. } = setup;
         let claim = self.claims.prepare(&id, ClaimPurpose::Own).await?;
@@ -192,25 +198,27 @@ impl Sessions {
         let note_key = change.agent.is_none().then(NoteTag::new_key);
         let mode = OptionValue::Known(mode);
         log.commit(None, Body::SessionCreated { cwd, mode, change, parent, note_key }).await?;
-        Ok(self.insert_owned(log, claim, lineage))
+        self.insert_owned(log, claim, lineage)
     }
 
     /// Registers a new session that this process owns.
-    pub(super) fn insert_owned(&self, log: Arc<SessionLog>, mut claim: SessionClaim, lineage: Lineage) -> Session {
+    pub(super) fn insert_owned(&self, log: Arc<SessionLog>, mut claim: SessionClaim, lineage: Lineage) -> Result<OwnedSession> {
         claim.taken(log.key, log.generation.load(Ordering::Acquire));
         let session = self.session(log, Some(claim), lineage);
         self.map().insert(session.log.id.clone(), session.open.clone());
-        session
+        session.owned()
     }
 
     /// Returns the session and takes ownership of it. If another process owns the session, the
     /// session is returned without ownership: it can be read and followed.
     pub async fn get(&self, id: &SessionId) -> Result<Session> {
         let session = self.open(id, true).await?;
-        if !session.is_owned() {
-            ignore_busy(session.own().await)?;
-        }
-        Ok(session)
+        session.own_unless_busy().await.map(|_| session)
+    }
+
+    /// Takes ownership of the session. Returns `None` if another process owns it.
+    pub(crate) async fn take(&self, id: &SessionId) -> Result<Option<OwnedSession>> {
+        self.open(id, true).await?.own_unless_busy().await
     }
 
     /// Opens the session read-only, with all committed events. Ownership is taken only to end a
@@ -231,7 +239,7 @@ impl Sessions {
         let _opening = self.opening.lock().await;
         match self.opened(id) {
             Some(session) => Ok(session),
-            None => self.restore(id, own).await,
+            None => self.restore(id, own).boxed().await,
         }
     }
 
@@ -248,21 +256,18 @@ impl Sessions {
         }
         let session = self.session(log, None, Lineage::default());
         let was_open = session.log.state(|state| !state.open_children.is_empty());
-        // If another process owns the session, it is opened read-only.
-        if own {
-            ignore_busy(session.own().await)?;
-        } else if session.log.state(|state| state.turn.is_some()) {
-            ignore_busy(session.close_orphan().await)?;
+        let owned = if own { session.own_unless_busy().await? } else { None };
+        if !own && session.log.state(|state| state.turn.is_some()) {
+            unless_busy(session.close_orphan().await)?;
         }
         if was_open && session.log.state(|state| state.open_children.is_empty()) {
             self.close_orphans_of(id);
         }
-        let external = !session.is_owned();
         self.map().insert(id.clone(), session.open.clone());
-        if external {
+        if owned.is_none() {
             // Publish the events that the owner wrote since the log was read, now that the session
             // is in the map.
-            let caught_up = session.ownership.catch_up(Seq::MAX).await;
+            let caught_up = session.catch_up(Seq::MAX).await;
             self.external.notify_one();
             caught_up?;
         }
@@ -281,7 +286,7 @@ impl Sessions {
         let (sessions, id) = (self.this.clone(), log.id.clone());
         let start_external: ExternalTurnStarter = Arc::new(move |prompt, by| {
             let session = sessions.upgrade().and_then(|sessions| sessions.opened(&id));
-            session.ok_or_else(|| Error::not_found(format!("session {id} is not open")))?.start_external_turn(prompt, by)
+            session.ok_or_else(|| Error::not_found(format!("session {id} is not open")))?.owned()?.start_external_turn(prompt, by)
         });
         Session::new(Arc::new(OpenSession {
             agent: self.agents.open(setup, start_external),
@@ -301,11 +306,7 @@ impl Sessions {
             used_ms: AtomicU64::new(now_ms()),
             handles: AtomicUsize::new(0),
             unused: self.unused.clone(),
-            external: self.external.clone(),
-            owner: Mutex::default(),
-            peers: self.peers.clone(),
-            registration: watch::Sender::default(),
-            responders_wait_until: Mutex::default(),
+            others: OtherProcesses::new(self.peers.clone(), self.external.clone()),
             log,
         }))
     }
@@ -313,6 +314,11 @@ impl Sessions {
     /// Returns the sessions that are open in this process.
     pub(crate) fn all_open(&self) -> Vec<Session> {
         self.map().values().cloned().map(Session::new).collect()
+    }
+
+    /// Returns the sessions that this process owns.
+    pub(crate) fn all_owned(&self) -> Vec<OwnedSession> {
+        self.all_open().iter().filter_map(|session| session.owned().ok()).collect()
     }
 
     /// Returns the address of the other process that owns a session. `None` if this process or no
@@ -353,13 +359,5 @@ impl Sessions {
     /// Returns the files that the nodes of the store share.
     pub(crate) fn shared_files(&self) -> &SharedFiles {
         self.log.files()
-    }
-}
-
-/// Treats `session_busy` as success: the session stays with its owner.
-pub(super) fn ignore_busy(owned: Result<()>) -> Result<()> {
-    match owned {
-        Err(error) if error.kind == Kind::SessionBusy => Ok(()),
-        owned => owned,
     }
 }

@@ -13,7 +13,7 @@ use nuncio::internal::error::Result;
 use nuncio::internal::options::Mode;
 use nuncio::internal::session::context_report::ContextReport;
 use nuncio::internal::session::{
-    Agent, AgentInfo, AgentSetting, Agents, ExternalTurnStarter, Session, SessionLog, SessionSetup, Sessions, Turn,
+    Agent, AgentInfo, AgentSetting, Agents, ExternalTurnStarter, OwnedSession, SessionLog, SessionSetup, Sessions, Turn,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -55,7 +55,7 @@ impl Agents for Idle {
     }
 }
 
-fn open(runtime: &Runtime, durability: Durability) -> (tempfile::TempDir, Session) {
+fn open(runtime: &Runtime, durability: Durability) -> (tempfile::TempDir, OwnedSession) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let session = runtime.block_on(async {
         let sessions = Sessions::open_store(

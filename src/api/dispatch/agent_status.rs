@@ -93,7 +93,7 @@ impl StatusSnapshot {
                 let status = AgentStatus::new(row.activity.turn.is_some(), row.activity.waiting > 0);
                 add(row.id, row.cwd, status);
             }
-            for session in sessions.all_open().into_iter().filter(|session| session.is_owned()) {
+            for session in sessions.all_owned() {
                 // Only committed events count: each change of the status has a commit.
                 let (status, cwd) = session
                     .log

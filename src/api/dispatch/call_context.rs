@@ -12,7 +12,7 @@ use super::client::Client;
 use crate::api::dispatch::app::App;
 use crate::error::{Error, Result};
 use crate::id::{MessageId, Seq, SessionId, TurnId};
-use crate::session::{RemoteCall, Session, Sessions, closed_before_call};
+use crate::session::{OwnedSession, RemoteCall, Session, Sessions, closed_before_call};
 
 /// The context of a call: the application, the calling client, and the state of its request.
 #[derive(Clone)]
@@ -78,8 +78,14 @@ impl CallContext {
 
     /// Returns the session for a method that runs in the process that owns the session
     /// ([`crate::api::Scope::Owner`]), after checking that the caller has access to it. Fails if
-    /// the session was closed during the call.
-    pub(in crate::api) async fn owned(&self, id: &SessionId) -> Result<Session> {
+    /// the session was closed or released during the call.
+    pub(in crate::api) async fn owned(&self, id: &SessionId) -> Result<OwnedSession> {
+        self.owned_or_read(id).await?.owned()
+    }
+
+    /// Returns the session as [`CallContext::owned`] does, for a method that also runs in a process
+    /// that only reads the session ([`crate::api::Scope::OwnerOrReader`]).
+    pub(in crate::api) async fn owned_or_read(&self, id: &SessionId) -> Result<Session> {
         if let Some(session) = self.opened(id) {
             self.check_access(&session)?;
             let call = RemoteCall { id: self.message_id.clone(), repeated_after: self.repeated_after };

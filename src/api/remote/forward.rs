@@ -48,13 +48,13 @@ pub(in crate::api) async fn call_owner(
 /// Connects to the owner of the session. Returns `None` if no process owns the session, or if the
 /// owner no longer listens.
 pub(in crate::api) async fn connect(sessions: &Sessions, session: &Session) -> Result<Option<Arc<PeerConnection>>> {
-    if let Some(connection) = session.owner_connection() {
+    if let Some(connection) = session.others.owner_connection() {
         return Ok(Some(connection));
     }
     let Some(owner) = sessions.other_owner(&session.log.id).await? else { return Ok(None) };
     match sessions.peers().connect(&owner) {
         Ok(connection) => {
-            session.set_owner_connection(Some(connection.clone()));
+            session.others.set_owner_connection(Some(connection.clone()));
             Ok(Some(connection))
         }
         Err(error) if error.kind == Kind::NotFound => Ok(None),
@@ -140,13 +140,13 @@ impl Call<'_> {
             Ok(Ok(reply)) => reply,
             Ok(Err(error)) => return Outcome::Failed(PeerFailure::Refused(Error::internal(format!("invalid reply: {error}")))),
             Err(failure) => {
-                self.session.set_owner_connection(None);
+                self.session.others.set_owner_connection(None);
                 return Outcome::Failed(failure);
             }
         };
         match reply {
             ForwardedReply::NotOwner { accepted } => {
-                self.session.set_owner_connection(None);
+                self.session.others.set_owner_connection(None);
                 Outcome::NotOwner { accepted }
             }
             ForwardedReply::Reply { result, error, after, follow } => {

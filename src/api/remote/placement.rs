@@ -35,7 +35,7 @@ pub(crate) async fn take(app: &App, params: Take) -> Result<bool> {
     if app.ready().await.is_err() || !is_directory(&sessions.cwd(id).await?).await {
         return Ok(false);
     }
-    Ok(params.check || sessions.get(id).await?.is_owned())
+    Ok(params.check || sessions.take(id).await?.is_some())
 }
 
 /// Lets another node take a session that no process owns if this node lacks its directory. Fails if

@@ -95,7 +95,7 @@ async fn end(session: &Session, turn: &TurnId, before: Seq) -> Result<(Result<Va
         if tokio::time::timeout(limits::FORWARD_PAUSE, follow.moved()).await.is_err() {
             match session.own().await {
                 Err(error) if error.kind == Kind::SessionBusy => session.catch_up(Seq::MAX).await?,
-                owned => owned?,
+                owned => drop(owned?),
             }
         }
     }

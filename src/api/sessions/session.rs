@@ -172,24 +172,22 @@ async fn open(cx: &CallContext, params: OpenSessionParams) -> Result<Session> {
     let OpenSessionParams { session_id, place } = params;
     let servers = mcp_servers(cx, place.mcp_servers)?;
     let prompt = SystemPromptChange::read(place.system_prompt)?;
-    let session = cx.owned(&session_id).await?;
+    let session = cx.owned_or_read(&session_id).await?;
     let given = place.cwd.filter(|cwd| !cwd.as_os_str().is_empty());
     let cwd = match (given, place.additional_directories.as_ref().is_some_and(|all| !all.is_empty())) {
         (None, false) => None,
         (given, _) => Some(directory(cx, "cwd", &given.unwrap_or_default())?),
     };
     let additional = directories(cx, place.additional_directories)?;
-    if !session.is_owned() {
-        // The owner cannot be reached: the session keeps its directories and its system prompt.
-        return Ok(session);
-    }
-    session.set_mcp_servers(servers);
+    // If the owner cannot be reached, the session keeps its directories and its system prompt.
+    let Ok(owned) = session.owned() else { return Ok(session) };
+    owned.set_mcp_servers(servers);
     let change = session.log.state(|state| {
         let cwd = cwd.filter(|cwd| state.cwd != *cwd || state.additional_directories() != additional);
         SessionChange { additional_directories: cwd.is_some().then_some(additional), cwd, ..prompt.difference(state) }
     });
     if change != SessionChange::default() {
-        session.change(Body::SessionUpdated { change }).await?;
+        owned.change(Body::SessionUpdated { change }).await?;
     }
     Ok(session)
 }

@@ -23,7 +23,7 @@ use crate::id::{PermissionId, Seq, SessionId, ToolCallId, TurnId};
 use crate::session::folds::open_items::OpenPermission;
 use crate::session::folds::state::ResolvedPermission;
 use crate::session::folds::summary::SessionSummary;
-use crate::session::{ChoiceDetails, Session, SessionState};
+use crate::session::{ChoiceDetails, OwnedSession, Session, SessionState};
 use crate::store::SessionRow;
 
 /// How long a late answer to a permission request waits for the first answer to be recorded.
@@ -90,10 +90,11 @@ impl Method for ListPermissions {
             cx.authorize(id).await?;
         }
         let listed = |id: &SessionId| params.session_id.as_ref().is_none_or(|only| only == id);
-        let mut open = accessible(&cx);
-        open.retain(|session| session.is_owned() && listed(&session.log.id));
-        open.extend(waiting_elsewhere(&cx, |row| listed(&row.id)).await?);
-        Ok(Reply::new(PermissionList { permissions: open.iter().flat_map(requests).collect() }))
+        let listed_open = accessible(&cx).into_iter().filter(|session| listed(&session.log.id));
+        let owned: Vec<OwnedSession> = listed_open.filter_map(|session| session.owned().ok()).collect();
+        let elsewhere = waiting_elsewhere(&cx, |row| listed(&row.id)).await?;
+        let permissions = owned.iter().flat_map(|session| requests(session)).chain(elsewhere.iter().flat_map(requests));
+        Ok(Reply::new(PermissionList { permissions: permissions.collect() }))
     }
 }
 
@@ -106,9 +107,8 @@ fn accessible(cx: &CallContext) -> Vec<Session> {
 /// Returns the permission requests of a session that can still be answered. If another process owns
 /// the session, returns the requests that have no answer in the log.
 fn requests(session: &Session) -> Vec<PermissionView> {
-    let elsewhere = !session.is_owned();
-    session.log.state(|state| {
-        let open = state.open_permissions.iter().filter(|open| elsewhere || session.broker.is_open(&open.request.permission_id));
+    let mut open: Vec<PermissionView> = session.log.state(|state| {
+        let open = state.open_permissions.iter();
         open.filter_map(|OpenPermission { request, .. }| {
             Some(PermissionView {
                 permission_id: request.permission_id.clone(),
@@ -121,7 +121,9 @@ fn requests(session: &Session) -> Vec<PermissionView> {
             })
         })
         .collect()
-    })
+    });
+    open.retain(|request| session.is_waiting_for(&request.permission_id));
+    open
 }
 
 /// Describes the call that needs the permission. Only the label is available for a request about a
@@ -241,7 +243,7 @@ async fn not_open(cx: &CallContext, id: &PermissionId) -> Error {
         let _ = session.catch_up(Seq::MAX).await;
     }
     // An answer that was accepted may not be in the log yet.
-    if let Some(session) = accessible(cx).into_iter().find(|session| session.is_owned() && in_log(session)) {
+    if let Some(session) = accessible(cx).into_iter().filter(in_log).find_map(|session| session.owned().ok()) {
         let resolved = async {
             loop {
                 let mut follow = session.log.follow(session.log.head());

@@ -54,7 +54,7 @@ pub(crate) struct Activity {
 impl Activity {
     /// Returns the activity of a stored session, which is not necessarily open in this process.
     pub(crate) async fn listed(sessions: &Sessions, owners: &mut Owners<'_>, row: &SessionRow) -> Result<Activity> {
-        if let Some(session) = sessions.opened(&row.id).filter(|session| session.is_owned()) {
+        if let Some(session) = sessions.owned(&row.id) {
             let claimed = session.is_busy();
             return Ok(Activity::owned(session.log.state(SessionSummary::from_state), claimed));
         }

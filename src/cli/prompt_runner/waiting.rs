@@ -10,7 +10,6 @@ use crate::cli::terminal::input_queue::InputQueue;
 use crate::cli::terminal::output::{print_question, print_stderr};
 use crate::content::REVIEW;
 use crate::error::{Error, Result};
-use crate::session::Session;
 use crate::terminal_text::output_line;
 use crate::transcript::PermissionQuestion;
 
@@ -18,12 +17,6 @@ use crate::transcript::PermissionQuestion;
 const BACKGROUND_WAIT: Duration = Duration::from_secs(3600);
 
 impl PromptRunner {
-    /// Returns the session if this process runs its turns.
-    fn owned_session(&self) -> Option<Session> {
-        let session = self.client.app().sessions_now()?.opened(&self.session)?;
-        session.is_owned().then_some(session)
-    }
-
     /// Shows the permission requests that were open when the session was opened, and asks them.
     /// Returns whether there were any.
     pub(crate) async fn show_open_requests(&mut self) -> Result<bool> {
@@ -73,7 +66,9 @@ impl PromptRunner {
     /// Waits for the background work of the session and shows the turns that its results start, or
     /// stops it if `wait` is false. Returns the exit code.
     pub(crate) async fn finish_background_work(&mut self, wait: bool) -> Result<u8> {
-        let Some(session) = self.owned_session() else { return Ok(0) };
+        // Otherwise another process runs the turns.
+        let owned = self.client.app().sessions_now().and_then(|sessions| sessions.owned(&self.session));
+        let Some(session) = owned else { return Ok(0) };
         if !session.is_working() {
             return Ok(0);
         }

@@ -161,15 +161,13 @@ impl SessionLog {
 
     /// Appends an event and waits until it, and all events emitted before it, are committed.
     pub async fn commit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> Result<Seq> {
-        let durable = body.is_durable();
-        committed(self.append(turn, None, body, durable).await?).await
+        committed(self.append(turn, None, body, false).await?).await
     }
 
     /// Commits an event outside of a turn, as [`SessionLog::commit`] does, for a call of another
     /// process.
     pub(in crate::session) async fn commit_for(self: &Arc<Self>, call: Option<MessageId>, body: Body) -> Result<Seq> {
-        let durable = body.is_durable();
-        committed(self.append(None, call, body, durable).await?).await
+        committed(self.append(None, call, body, false).await?).await
     }
 
     /// Appends an event that precedes an external effect. The event is synced to disk when this
@@ -178,7 +176,8 @@ impl SessionLog {
         committed(self.append(turn, None, body, true).await?).await
     }
 
-    /// Appends an event to the queue. The returned receiver reports the commit.
+    /// Appends an event to the queue; with `durable`, it is synced whatever it is. The returned
+    /// receiver reports the commit.
     async fn append(
         self: &Arc<Self>,
         turn: Option<TurnId>,
@@ -192,7 +191,8 @@ impl SessionLog {
             tracing::warn!(session = %self.id, %error, "writing artifacts to the database failed");
         }
         let (done, committed) = oneshot::channel();
-        let pending = PendingEvent { durable, done: Some(done), call, ..self.pending_event(turn, body) };
+        let event = self.pending_event(turn, body);
+        let pending = PendingEvent { durable: durable || event.durable, done: Some(done), call, ..event };
         self.pending.send(pending).await.map(|()| committed).map_err(|_| writer_gone())
     }
 
@@ -256,10 +256,6 @@ impl SessionLog {
     /// Returns whether the previous owner left this turn open.
     pub(in crate::session) fn is_left_open(&self, turn: &TurnId) -> bool {
         self.live().left_open.as_ref() == Some(turn)
-    }
-
-    pub(in crate::session) fn next_seq(&self) -> Seq {
-        self.live().head + 1
     }
 
     /// Refuses further appends, with this error, until the session is owned again.

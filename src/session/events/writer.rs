@@ -153,7 +153,7 @@ fn group(batch: &mut Vec<PendingEvent>) -> Vec<Group> {
         let seq = match body {
             None => events.last().map_or(0, |last| last.seq),
             Some(body) => {
-                let seq = events.last().map_or_else(|| log.next_seq(), |last| last.seq + 1);
+                let seq = events.last().map_or_else(|| log.head() + 1, |last| last.seq + 1);
                 events.push(Event { session_id: log.id.clone(), seq, turn_id: turn, at_ms, body, signature: None });
                 seq
             }

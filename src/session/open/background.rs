@@ -3,9 +3,9 @@
 
 use futures_util::future::join_all;
 
-use crate::session::open::Session;
+use crate::session::open::owned_session::OwnedSession;
 
-impl Session {
+impl OwnedSession {
     /// Returns the title of each subagent and the line of each command that runs in the background.
     pub(crate) fn background_work(&self) -> Vec<String> {
         let subagents = self.log.state(|state| state.open_children.clone()).into_iter().map(|child| child.title);
@@ -18,16 +18,6 @@ impl Session {
         // A subagent counts until its report has started a turn, which may have ended since.
         let in_log = self.log.state(|state| state.turn.is_some());
         self.children.any() || self.is_busy() || in_log || !self.agent.background_jobs().is_empty()
-    }
-
-    /// Waits until the log contains the end of the running turn, in this or another process. A turn
-    /// releases its claim before its last event is committed.
-    pub(crate) async fn turn_recorded(&self) {
-        let mut head = self.log.head.subscribe();
-        while self.log.state(|state| state.turn.is_some()) {
-            // Cannot fail: the log holds the sender.
-            let _ = head.changed().await;
-        }
     }
 
     /// Cancels the subagents that run in the background. Commands end with the session.

@@ -13,10 +13,10 @@ use crate::id::{MessageId, Seq, TurnId};
 use crate::session::agent_setting::AgentSetting;
 use crate::session::folds::queued_messages::LeftQueue;
 use crate::session::message::{IncomingMessage, QueueChange, WaitingMessage};
-use crate::session::open::{RemoteCall, Session};
+use crate::session::open::RemoteCall;
+use crate::session::open::owned_session::OwnedSession;
 use crate::session::owner::lock;
 use crate::session::turn::TurnHandle;
-use crate::session::turn::capacity::shutting_down;
 use crate::session::turn::core::SessionCore;
 use crate::session::turn::new_turn::{MessageDestination, NewTurn, Next, QueuedPrompt};
 
@@ -36,7 +36,7 @@ pub(crate) enum AcceptedPrompt {
 /// The caller's handle to a waiting prompt.
 pub(crate) struct WaitingPrompt {
     id: MessageId,
-    session: Session,
+    session: OwnedSession,
     started: oneshot::Receiver<Result<TurnHandle>>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum Placement {
 
 impl Placement {
     /// Waits until the message is in the log of `session`. Returns its turn, if it already has one.
-    pub(crate) async fn arrived(self, session: &Session) -> Result<Option<TurnId>> {
+    pub(crate) async fn arrived(self, session: &OwnedSession) -> Result<Option<TurnId>> {
         match self {
             Placement::Turn(mut turn) => turn.opened().await.map(|()| Some(turn.id)),
             Placement::Log { committed, steers } => session.committed(committed).await.map(|_| steers),
@@ -71,7 +71,7 @@ impl Placement {
     }
 }
 
-impl Session {
+impl OwnedSession {
     /// Returns an error unless the session accepts new work. `forwarded`: another process forwarded
     /// the work, and runs it itself if this process is about to end.
     fn check_accepts(&self, core: &SessionCore, forwarded: bool) -> Result<()> {
@@ -127,7 +127,7 @@ impl Session {
         let turn = with(core.new_turn(message, Some(by)));
         // The limit on running turns does not apply: the external turn already runs.
         let permit = match turn.external {
-            true => self.turn_slots.enter_unlimited().ok_or_else(shutting_down)?,
+            true => self.turn_slots.enter_unlimited()?,
             false => self.turn_slots.enter()?,
         };
         Ok(self.launch(&mut core, permit, turn))
@@ -249,8 +249,9 @@ impl Session {
             return;
         }
         // The new turn replaces the ended one, so the limit on running turns does not apply.
-        let Some(permit) = self.turn_slots.enter_unlimited() else {
-            return refuse(core.remove_prompts(|_| true), &shutting_down());
+        let permit = match self.turn_slots.enter_unlimited() {
+            Ok(permit) => permit,
+            Err(error) => return refuse(core.remove_prompts(|_| true), &error),
         };
         match core.start_next() {
             Next::Nothing => {}

@@ -64,16 +64,17 @@ impl Ownership {
     /// `may_take` is called before that, with the error of the lost append, and whether this
     /// process still has the claim. While the guard that it returns exists, no other task appends
     /// because it found the session owned. `taken` is called when the log is complete, before other
-    /// tasks find the session owned.
+    /// tasks find the session owned. Returns whether this process did not own the session before.
     pub(crate) async fn acquire<G>(
         &self,
         may_take: impl FnOnce(Option<&Error>, bool) -> Result<G>,
         taken: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        let before = self.is_held();
         let mut held = self.claim.lock().await;
         let lost = self.log.failed();
         if held.is_some() && lost.is_none() {
-            return Ok(());
+            return Ok(!before);
         }
         {
             let _guard = may_take(lost.as_ref(), held.is_some())?;
@@ -101,7 +102,7 @@ impl Ownership {
         *held = Some(claim);
         let taken = taken();
         self.held.send_replace(true);
-        taken
+        taken.map(|()| !before)
     }
 
     /// Ends the turn and the tool calls that a dead owner left open. This process does not
@@ -173,6 +174,9 @@ impl Ownership {
     /// Reads the events that another owner committed, at least up to `until` if there are as many.
     /// Does nothing if this process is the owner.
     pub(crate) async fn catch_up(&self, until: Seq) -> Result<()> {
+        if self.is_held() || self.log.head() >= until {
+            return Ok(());
+        }
         let claim = self.claim.lock().await;
         if claim.is_some() { Ok(()) } else { self.log.catch_up(until).await }
     }

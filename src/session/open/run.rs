@@ -15,7 +15,7 @@ use crate::event::{Body, CancelCause, Delivery, PermissionDecision, SessionChang
 use crate::id::{Seq, TurnId};
 use crate::session::events::log::committed;
 use crate::session::folds::turns::TurnRecord;
-use crate::session::open::Session;
+use crate::session::open::owned_session::OwnedSession;
 use crate::session::title::title_of;
 use crate::session::turn::asking_turn::AskingTurn;
 use crate::session::turn::capacity::TurnPermit;
@@ -24,7 +24,7 @@ use crate::session::turn::new_turn::NewTurn;
 use crate::session::turn::{Turn, TurnEnd, TurnHandle, TurnProgress, failed, panic_message, rejection};
 use crate::toolkit::Subagents;
 
-impl Session {
+impl OwnedSession {
     /// Starts the task of a turn. No other turn may be running.
     pub(in crate::session) fn launch(&self, core: &mut SessionCore, permit: TurnPermit, input: NewTurn) -> TurnHandle {
         let (id, cancelled) = (TurnId::new(), self.shutdown.child_token());
@@ -100,7 +100,7 @@ impl Session {
 /// A turn that runs on its own task.
 struct RunningTurn {
     turn: Turn,
-    session: Session,
+    session: OwnedSession,
     permit: TurnPermit,
     /// Cancelled when the turn is cancelled. The turn's own token is also cancelled when the turn
     /// must stop for another reason.
@@ -113,7 +113,7 @@ struct RunningTurn {
 /// RAII guard: the claim of a running turn on its session. The session is idle again once the end
 /// of the turn is committed, or when the guard is dropped.
 struct Claim {
-    session: Session,
+    session: OwnedSession,
     turn: TurnId,
     is_open: bool,
 }
@@ -129,11 +129,7 @@ impl Claim {
 
     /// Releases the claim of a turn whose end is not in the log: answers the waiting prompts with
     /// the error, and takes the session again, which ends the turn in the log.
-    fn fail(mut self, error: &Error) {
-        self.release(error);
-    }
-
-    fn release(&mut self, error: &Error) {
+    fn fail(&mut self, error: &Error) {
         self.is_open = false;
         refuse(self.session.core().fail(&self.turn), error);
         self.session.settled.notify_waiters();
@@ -146,7 +142,7 @@ impl Drop for Claim {
         if self.is_open {
             let error = Error::internal("the turn's task ended before the turn");
             self.session.log.fail(&error);
-            self.release(&error);
+            self.fail(&error);
         }
     }
 }
@@ -160,7 +156,7 @@ impl RunningTurn {
             self.claim.fail(&error);
             return TurnEnd::lost(error);
         }
-        self.turn.responders_wait_until = self.session.responders_wait_until();
+        self.turn.responders_wait_until = *self.session.others.responders_wait_until.lock();
         let work = async {
             self.open(input, progress).await?;
             self.work().await
@@ -251,7 +247,7 @@ impl RunningTurn {
     /// Ends the turn. The core ends it in the same step in which its last event enters the log's
     /// queue.
     async fn close(self, result: Result<StopReason>) -> TurnEnd {
-        let RunningTurn { turn: Turn { id, log, asking, .. }, session, permit, cancelled, claim, .. } = self;
+        let RunningTurn { turn: Turn { id, log, asking, .. }, session, permit, cancelled, mut claim, .. } = self;
         let cause = asking.is_unanswered().then_some(CancelCause::Unanswered);
         let result = match log.failed() {
             Some(error) => Err(error),

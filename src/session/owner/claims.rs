@@ -122,11 +122,6 @@ impl Claims {
         self.lease.as_ref()?.address(node)
     }
 
-    /// Returns whether the node is this process.
-    pub(in crate::session) fn is_own(&self, incarnation: i64) -> bool {
-        self.store.incarnation() == incarnation
-    }
-
     /// Returns the address of the process that has claimed the session, or that had until it died.
     /// `None` if no process has claimed it.
     pub(in crate::session) async fn owner(&self, id: &SessionId) -> Result<Option<PeerAddress>> {
@@ -157,12 +152,5 @@ impl Claims {
     /// Returns the lease of this process, in a store with nodes.
     pub(in crate::session) fn lease(&self) -> Option<&Arc<Lease>> {
         self.lease.as_ref()
-    }
-
-    /// Ends the lease of this process, after it has released its sessions.
-    pub(in crate::session) async fn leave(&self) {
-        if let Some(lease) = &self.lease {
-            lease.leave().await;
-        }
     }
 }

@@ -68,7 +68,7 @@ pub(crate) struct Lease {
     /// Notified after the first join and when a claim ends.
     changed: Notify,
     /// Notified after each renewal.
-    renewed: Notify,
+    pub(in crate::session) renewed: Notify,
     /// Called when the lease has ended.
     on_end: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
@@ -149,11 +149,6 @@ impl Lease {
     pub(in crate::session) fn on_end(&self, ended: impl Fn() + Send + Sync + 'static) {
         // The sessions set it once.
         let _ = self.on_end.set(Box::new(ended));
-    }
-
-    /// Waits for the next renewal.
-    pub(in crate::session) async fn renewed(&self) {
-        self.renewed.notified().await;
     }
 
     /// Ends the leases of dead processes of this machine, because a process that dies keeps its

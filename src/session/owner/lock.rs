@@ -89,18 +89,6 @@ impl std::fmt::Display for NotOwner {
 
 impl std::error::Error for NotOwner {}
 
-/// The source of an error about a session that was closed before a call could use it.
-#[derive(Debug)]
-struct ClosedBeforeCall;
-
-impl std::fmt::Display for ClosedBeforeCall {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the session was closed before the call")
-    }
-}
-
-impl std::error::Error for ClosedBeforeCall {}
-
 /// Returns whether an operation failed, without an effect, because this process does not own the
 /// session.
 pub(crate) fn is_not_owner(error: &Error) -> bool {
@@ -109,12 +97,7 @@ pub(crate) fn is_not_owner(error: &Error) -> bool {
 
 /// Creates the error for a session that was closed before a call could use it.
 pub(crate) fn closed_before_call(id: &SessionId) -> Error {
-    Error::new(Kind::SessionBusy, format!("session {id} was closed during the call")).hint("retry").source(ClosedBeforeCall)
-}
-
-/// Returns whether a call failed, without an effect, because its session was closed before.
-pub(crate) fn is_closed_before_call(error: &Error) -> bool {
-    error.source.as_ref().is_some_and(|source| source.is::<ClosedBeforeCall>())
+    Error::new(Kind::SessionBusy, format!("session {id} was closed during the call")).hint("retry").source(NotOwner)
 }
 
 /// Creates the error for a session that another process owns.

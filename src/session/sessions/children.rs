@@ -19,6 +19,7 @@ use crate::session::folds::spending::Spending;
 use crate::session::folds::work_view::WorkView;
 use crate::session::message::{IncomingMessage, WaitingMessage};
 use crate::session::open::Session;
+use crate::session::open::owned_session::OwnedSession;
 use crate::session::sessions::{Lineage, Sessions};
 use crate::session::turn::agent::SessionSetup;
 use crate::session::turn::ancestor::Ancestor;
@@ -70,7 +71,7 @@ impl Sessions {
         request: SubagentRequest,
     ) -> Result<RunningChild> {
         let sessions = self.this.upgrade().ok_or_else(shutting_down)?;
-        let parent = self.opened(session).ok_or_else(|| Error::not_found(format!("session {session} is not open")))?;
+        let parent = self.opened(session).ok_or_else(|| Error::not_found(format!("session {session} is not open")))?.owned()?;
         let ancestors = ancestors_of(&parent, turn, prompt, &request);
         refuse_loop(&ancestors, &request)?;
         if request.profile.hosted.is_some()
@@ -85,7 +86,7 @@ impl Sessions {
             Error::new(Kind::Overloaded, message).hint("call task again when one has ended")
         })?;
         // The turn of the parent may use the last permit, so that waiting for one could block both.
-        let turn_permit = self.turn_slots.enter_unlimited().ok_or_else(shutting_down)?;
+        let turn_permit = self.turn_slots.enter_unlimited()?;
         let (progress, background) = (request.progress.clone(), request.background);
         let prompt = vec![Part::text(&request.prompt)];
         let (label, setup, mode, change) = child_of(&parent, turn, request);
@@ -181,7 +182,7 @@ fn ancestors_of(parent: &Session, turn: &TurnId, prompt: &str, request: &Subagen
         children: parent.children.clone(),
         budget: parent.log.state(|state| state.budget.given()),
         asking: parent.turn().filter(|running| running.id == *turn).and_then(|running| running.asking),
-        responders_wait_until: parent.responders_wait_until(),
+        responders_wait_until: *parent.others.responders_wait_until.lock(),
     };
     std::iter::once(nearest).chain(parent.ancestors.iter().cloned()).collect()
 }
@@ -216,11 +217,11 @@ fn append(inherited: Option<&str>) -> String {
 /// A subagent that is running.
 struct RunningChild {
     sessions: Arc<Sessions>,
-    parent: Session,
+    parent: OwnedSession,
     /// The turn of the parent that started the subagent.
     turn: TurnId,
     label: ChildLabel,
-    session: Session,
+    session: OwnedSession,
     handle: TurnHandle,
     follow: Follow,
     view: WorkView,

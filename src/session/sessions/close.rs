@@ -16,6 +16,7 @@ use crate::limits;
 use crate::session::artifacts;
 use crate::session::clock::now_ms;
 use crate::session::files::check_name;
+use crate::session::open::owned_session::OwnedSession;
 use crate::session::open::{OpenSession, Session};
 
 impl Sessions {
@@ -25,22 +26,21 @@ impl Sessions {
     pub async fn close(self: &Arc<Self>, id: &SessionId) -> Result<()> {
         let Some(session) = self.opened(id) else { return self.row(id).await.map(drop) };
         let sessions = self.clone();
-        self.detached(async move { sessions.close_open(&session).await }).await
-    }
-
-    async fn close_open(&self, session: &Session) -> Result<()> {
-        session.drain().await;
-        session.agent.close().await;
-        let mut closed = Ok(());
-        if session.is_owned() {
-            self.trim_artifacts(session).await;
-            closed = match session.append(Body::SessionClosed {}).await {
-                Ok(_) => session.log.prune().await.map(drop),
-                Err(error) => Err(error),
-            };
-        }
-        self.remove_open(session).await;
-        closed
+        let close = async move {
+            session.drain().await;
+            session.agent.close().await;
+            let mut closed = Ok(());
+            if let Ok(owned) = session.owned() {
+                sessions.trim_artifacts(&owned).await;
+                closed = match owned.append(Body::SessionClosed {}).await {
+                    Ok(_) => owned.log.prune().await.map(drop),
+                    Err(error) => Err(error),
+                };
+            }
+            sessions.remove_open(&session).await;
+            closed
+        };
+        self.detached(close).await
     }
 
     /// Runs `work` to its end, even if the caller is dropped: a session that is being closed
@@ -100,8 +100,7 @@ impl Sessions {
             Err(error) if error.kind == Kind::NotFound => return Ok(()),
             row => row?,
         };
-        let session = self.get(id).await?;
-        session.own().await?;
+        let session = self.get(id).await?.own().await?;
         session.drain().await;
         let deleted = async {
             for child in self.store.children(id, usize::MAX >> 1).await? {
@@ -137,15 +136,17 @@ impl Sessions {
         self.shutdown.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        let open: Vec<Arc<OpenSession>> = self.map().drain().map(|(_, session)| session).collect();
+        let open: Vec<Session> = self.map().drain().map(|(_, session)| Session::new(session)).collect();
         futures_util::future::join_all(open.iter().map(|session| session.agent.close())).await;
         for session in &open {
-            if session.is_owned() {
-                self.trim_artifacts(session).await;
+            if let Ok(session) = session.owned() {
+                self.trim_artifacts(&session).await;
             }
         }
-        // In a store with nodes, this releases all sessions at once.
-        self.claims.leave().await;
+        // This releases all sessions of a node at once.
+        if let Some(lease) = self.claims.lease() {
+            lease.leave().await;
+        }
         for session in open {
             session.ownership.release().await;
         }
@@ -153,7 +154,7 @@ impl Sessions {
 
     /// Removes a session's oldest artifacts in excess of the size limit before the session is
     /// closed, and records the removal in the session's log.
-    async fn trim_artifacts(&self, session: &OpenSession) {
+    async fn trim_artifacts(&self, session: &OwnedSession) {
         let dir = self.files[0].join(session.log.id.as_str());
         let removed = tokio::task::spawn_blocking(move || artifacts::trim(&dir)).await.unwrap_or_default();
         if removed.is_empty() {
@@ -237,7 +238,7 @@ impl Sessions {
         let removed = {
             let mut map = self.map();
             let unused = map.get(id).is_some_and(|session| session.is_unused(before_ms));
-            let removed = if unused { map.remove(id) } else { None };
+            let removed = if unused { map.remove(id).map(Session::new) } else { None };
             if let Some(session) = &removed {
                 self.closing().insert(id.clone(), session.gone.clone());
             }
@@ -246,12 +247,12 @@ impl Sessions {
         // The guard is dropped after the session, whose lock is then free.
         let Some((_closed, session)) = removed.map(|session| (session.gone.clone().drop_guard(), session)) else { return };
         session.agent.close().await;
-        let owned = session.is_owned();
-        if owned {
-            self.trim_artifacts(&session).await;
+        let owned = session.owned();
+        if let Ok(session) = &owned {
+            self.trim_artifacts(session).await;
         }
         session.ownership.release().await;
-        if !owned {
+        if owned.is_err() {
             return;
         }
         // Pruning is safe even if another process owns the session now, because it removes only

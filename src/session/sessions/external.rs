@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 use crate::error::{Error, Kind, Result};
 use crate::id::{Seq, SessionId};
 use crate::session::open::Session;
-use crate::session::sessions::{Sessions, ignore_busy};
+use crate::session::open::owned_session::unless_busy;
+use crate::session::sessions::Sessions;
 use crate::store::{Wakeup, Wakeups};
 
 /// Interval of the checks that the owner of a running turn is alive.
@@ -141,7 +142,7 @@ impl External {
     /// Ends the turns of dead owners, and closes deleted sessions.
     async fn close(self, sessions: &Sessions) {
         for session in self.orphans {
-            if let Err(error) = ignore_busy(session.close_orphan().await) {
+            if let Err(error) = unless_busy(session.close_orphan().await) {
                 tracing::warn!(session = %session.log.id, error = %error, "closing the open turn of another process failed");
             }
         }

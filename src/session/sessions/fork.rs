@@ -5,7 +5,7 @@ use crate::event::{Body, Event, SessionChange};
 use crate::id::SessionId;
 use crate::session::clock::now_ms;
 use crate::session::events::signer::dropped_notice;
-use crate::session::open::Session;
+use crate::session::open::owned_session::OwnedSession;
 use crate::session::owner::claims::ClaimPurpose;
 use crate::session::sessions::{Lineage, Sessions};
 use crate::session::turn::agent::SessionSetup;
@@ -13,7 +13,7 @@ use crate::session::turn::agent::SessionSetup;
 impl Sessions {
     /// Copies the events of `parent`, up to the end of its last finished turn, into a new session
     /// and applies `change` to the new session. Queued messages are not copied.
-    pub(crate) async fn fork(&self, parent: &SessionId, change: SessionChange) -> Result<Session> {
+    pub(crate) async fn fork(&self, parent: &SessionId, change: SessionChange) -> Result<OwnedSession> {
         let (id, parent) = (SessionId::new(), self.open_read_only(parent).await?);
         let (until, setup, granted) = parent.log.state_at_head(|state, head| {
             let running = state.turn.as_ref().and_then(|turn| state.turns.get(turn));
@@ -53,6 +53,6 @@ impl Sessions {
         // The signatures of the copied events are those of the parent.
         log.commit(None, granted).await?;
         log.commit(None, Body::SessionUpdated { change }).await?;
-        Ok(self.insert_owned(log, claim, Lineage::default()))
+        self.insert_owned(log, claim, Lineage::default())
     }
 }

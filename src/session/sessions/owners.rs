@@ -25,7 +25,7 @@ impl Owners<'_> {
         let sessions = self.sessions;
         let owner = if sessions.store.has_nodes() {
             let Some(incarnation) = row.owner else { return Ok(false) };
-            if sessions.claims.is_own(incarnation) {
+            if incarnation == sessions.store.incarnation() {
                 return Ok(sessions.owns(&row.id));
             }
             let nodes = match &self.nodes {
@@ -66,17 +66,13 @@ impl Sessions {
         self.opened(id).is_some_and(|session| session.ownership.try_lock().map_or(true, |lock| lock.is_some()))
     }
 
-    fn is_owned_here(&self, id: &SessionId) -> bool {
-        self.opened(id).is_some_and(|session| session.is_owned())
-    }
-
     /// Returns the rows of the sessions that other live processes own and that have an open
     /// permission request.
     pub(crate) async fn waiting_elsewhere(&self) -> Result<Vec<SessionRow>> {
         let mut owners = self.owners();
         let mut elsewhere = Vec::new();
         for row in self.store.waiting_sessions(WAITING_SESSIONS_MAX).await? {
-            if !self.is_owned_here(&row.id) && owners.owns(&row).await? {
+            if self.owned(&row.id).is_none() && owners.owns(&row).await? {
                 elsewhere.push(row);
             }
         }
@@ -111,14 +107,14 @@ impl Sessions {
         let mut rows = Vec::new();
         if self.store.has_nodes() {
             for row in self.store.claimed_sessions(STATUS_EXTERNAL_MAX).await? {
-                if !self.is_owned_here(&row.id) && owners.owns(&row).await? {
+                if self.owned(&row.id).is_none() && owners.owns(&row).await? {
                     rows.push(row);
                 }
             }
             return Ok(rows);
         }
         for (id, owner) in self.claims.locked().await? {
-            if self.is_owned_here(&id) || !owners.is_owner(&id, owner) {
+            if self.owned(&id).is_some() || !owners.is_owner(&id, owner) {
                 continue;
             }
             rows.extend(self.store.session(&id).await?.filter(|row| row.head > 0));

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::id::SessionId;
-use crate::session::open::{Registration, Session};
+use crate::session::open::Session;
+use crate::session::open::other_processes::Registration;
 use crate::session::permissions::broker::Responder;
 use crate::session::sessions::Sessions;
 
@@ -43,7 +44,7 @@ impl Sessions {
     /// does, and waits until the owner has done so.
     pub(crate) async fn register(&self, session: &Session) {
         self.start_registration(session).await;
-        let mut registration = session.registration.subscribe();
+        let mut registration = session.others.registration.subscribe();
         let known = registration.wait_for(|registration| *registration != Registration::Requested);
         if tokio::time::timeout(REGISTRATION, known).await.is_err() {
             tracing::warn!(session = %session.log.id, "the owner of a session does not respond");
@@ -66,13 +67,14 @@ impl Sessions {
     /// permission requests. Does nothing if this process is registered or no other process owns the
     /// session.
     pub(in crate::session) async fn start_registration(&self, session: &Session) {
-        if session.is_owned() || !session.broker.has_responders() || *session.registration.borrow() != Registration::Unknown {
+        let registration = &session.others.registration;
+        if session.is_owned() || !session.broker.has_responders() || *registration.borrow() != Registration::Unknown {
             return;
         }
         let Ok(Some(owner)) = self.other_owner(&session.log.id).await else { return };
         let Ok(connection) = self.peers.connect(&owner) else { return };
         // Another task may have registered this process concurrently.
-        let requests = session.registration.send_if_modified(|registration| {
+        let requests = registration.send_if_modified(|registration| {
             let unknown = *registration == Registration::Unknown;
             *registration = if unknown { Registration::Requested } else { *registration };
             unknown
@@ -96,7 +98,7 @@ impl Sessions {
                         _ = &mut ended => break false,
                         _ = call.next() => {
                             earlier = None;
-                            session.registration.send_replace(Registration::Registered);
+                            session.others.registration.send_replace(Registration::Registered);
                         }
                         () = session.broker.responder_changed(Some(responder)) => break true,
                         () = session.closed() => break false,
@@ -109,7 +111,7 @@ impl Sessions {
                 earlier = Some((ended, call));
             }
             drop(earlier);
-            session.registration.send_replace(Registration::Unknown);
+            session.others.registration.send_replace(Registration::Unknown);
         });
     }
 }

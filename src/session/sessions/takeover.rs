@@ -23,7 +23,7 @@ impl Sessions {
         self.tasks.spawn(lease.clone().run(self.shutdown.clone()));
         let (sessions, shutdown) = (Arc::downgrade(self), self.shutdown.clone());
         self.tasks.spawn(async move {
-            while shutdown.run_until_cancelled(lease.renewed()).await.is_some() {
+            while shutdown.run_until_cancelled(lease.renewed.notified()).await.is_some() {
                 let Some(sessions) = sessions.upgrade() else { return };
                 let closed = async {
                     lease.end_dead().await?;
@@ -45,7 +45,7 @@ impl Sessions {
     /// sessions.
     fn lease_ended(&self) {
         let error = Error::new(Kind::StoreUnavailable, "the lease of this process has ended: it could not be renewed in time");
-        for session in self.all_open().into_iter().filter(|session| session.is_owned()) {
+        for session in self.all_owned() {
             session.log.fail(&error);
             session.recover();
         }
@@ -56,12 +56,9 @@ impl Sessions {
         let mut abandoned = self.store.abandoned_sessions(ABANDONED_MAX).await?;
         // The owner of a turn is checked while its session is open.
         abandoned.retain(|id| self.opened(id).is_none());
-        let close = async |id| match self.open_read_only(&id).await {
-            Ok(session) if session.is_owned() => {}
-            Ok(session) => {
-                drop(session);
-                self.close_unused(&id, now_ms() + 1).await;
-            }
+        let close = async |id| match self.open_read_only(&id).await.map(|session| session.owned().ok()) {
+            Ok(Some(_owned)) => {}
+            Ok(None) => self.close_unused(&id, now_ms() + 1).await,
             Err(error) => tracing::warn!(session = %id, %error, "ending the turn of another node failed"),
         };
         stream::iter(abandoned).for_each_concurrent(ABANDONED_AT_ONCE, close).await;

@@ -37,9 +37,9 @@ impl TurnSlots {
         Arc::new(TurnSlots { count: watch::Sender::new(0), waiting: AtomicUsize::new(0), max, closed: AtomicBool::new(false) })
     }
 
-    /// Takes a permit regardless of the limit. Returns `None` during shutdown.
-    pub(crate) fn enter_unlimited(self: &Arc<Self>) -> Option<TurnPermit> {
-        self.enter_below(usize::MAX).then(|| TurnPermit(self.clone()))
+    /// Takes a permit regardless of the limit. Fails with `overloaded` during shutdown.
+    pub(crate) fn enter_unlimited(self: &Arc<Self>) -> Result<TurnPermit> {
+        self.enter_below(usize::MAX).then(|| TurnPermit(self.clone())).ok_or_else(shutting_down)
     }
 
     /// Takes a permit, or fails with `overloaded` at the limit and during shutdown.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -86,16 +86,12 @@ impl RunningChildren {
         Ok(ChildGuard { children: self.clone(), session: None, cancel })
     }
 
-    fn used(&self) -> MutexGuard<'_, UnrecordedUsage> {
-        self.used.lock()
-    }
-
     /// Returns the amounts that `turn` of the session with this log, or without `turn` the whole
     /// session, has used, including its subagents and reserved requests.
     pub(in crate::session) fn spent(&self, log: &SessionLog, turn: Option<&TurnId>) -> Spending {
         // Holding the lock keeps a subagent that ends either in the list or in the log. Only a
         // subagent whose end is not in the log counts as running.
-        let used = self.used();
+        let used = self.used.lock();
         let (recorded, open) = log.state(|state| {
             let turns = match turn {
                 Some(turn) => state.turns.get(turn).map(std::slice::from_ref).unwrap_or_default(),
@@ -116,7 +112,7 @@ impl RunningChildren {
 
     /// Counts a request that `turn`, the running turn, is about to send.
     pub(crate) fn reserve(&self, log: &SessionLog, turn: &TurnId) {
-        let mut used = self.used();
+        let mut used = self.used.lock();
         let before = used.reserved.take().filter(|(by, _)| by == turn).map_or(0, |(_, requests)| requests);
         let known = log.state(|state| state.turns.get(turn).map_or(0, |turn| turn.requests));
         used.reserved = Some((turn.clone(), before.max(known) + 1));
@@ -143,14 +139,14 @@ impl ChildGuard {
     /// Counts the amounts that the subagent uses for `turn` of the parent.
     pub(in crate::session) fn count(&mut self, turn: TurnId, log: Arc<SessionLog>, children: Arc<RunningChildren>) {
         self.session = Some(log.id.clone());
-        self.children.used().running.push(ChildUsage { turn, log, children });
+        self.children.used.lock().running.push(ChildUsage { turn, log, children });
     }
 }
 
 impl Drop for ChildGuard {
     fn drop(&mut self) {
         if let Some(session) = &self.session {
-            self.children.used().running.retain(|child| child.log.id != *session);
+            self.children.used.lock().running.retain(|child| child.log.id != *session);
         }
         self.children.count.send_modify(|count| *count -= 1);
     }
