@@ -25,6 +25,7 @@ pub(crate) use dispatch::event_stream::{EVENT, SUBSCRIPTIONS_MAX, SubscriptionPa
 pub(crate) use dispatch::event_stream::{EventStream, FollowParams, StreamItem};
 pub(crate) use dispatch::method::{FollowChange, Method, MethodKind, MethodRow, Reply, Scope};
 pub(crate) use dispatch::params::{check_types, deserialize, object};
+pub(crate) use dispatch::prompt_result::{PromptResult, turn_end};
 pub(crate) use dispatch::route::Route;
 pub(crate) use dispatch::schemas::standalone;
 pub(crate) use initialize::InitializeResult;
@@ -34,11 +35,12 @@ pub(crate) use remote::forwarded::{
     ANSWERED, CALL, CANCEL, CallNumber, ForwardedCall, ForwardedReply, RELEASE, Release, SHOWN, STARTED, ShownEvents,
 };
 pub(crate) use remote::placement::{TAKE, take};
-pub(crate) use remote::recover::turn_end;
 pub(crate) use sessions::command_list::{CommandView, ListCommands};
 pub(crate) use sessions::file_search::{SearchFiles, SearchFilesParams};
 pub(crate) use sessions::fork::{ForkParams, ForkSession};
-pub(crate) use sessions::session::{CloseSession, DeleteSession, NewSession, NewSessionParams, OpenSessionParams, ResumeSession, SessionPlace};
+pub(crate) use sessions::session::{
+    CloseSession, DeleteSession, NewSession, NewSessionParams, OpenSessionParams, ResumeSession, SessionPlace,
+};
 pub(crate) use sessions::session_list::{ListSessions, ListSessionsParams, ListedSession};
 pub(crate) use sessions::title::{SetTitle, SetTitleParams};
 pub(crate) use status::agent_processes::{AGENTS, ProcessQuery, StopAgents, StopAgentsParams, StoppedAgents};
@@ -49,7 +51,7 @@ pub(crate) use turns::message::{MessageParams, SendMessage};
 pub(crate) use turns::permission::{
     AnswerPermission, AnswerPermissionParams, ListPermissions, ListPermissionsParams, PermissionView,
 };
-pub(crate) use turns::prompt::{CancelTurn, Prompt, PromptParams, PromptResult};
+pub(crate) use turns::prompt::{CancelTurn, Prompt, PromptParams};
 pub(crate) use turns::queue::{RemoveFromQueue, RemoveQueuedParams};
 pub(crate) use turns::result::{CheckOutcome, CheckView, GetResult, GetResultParams, SessionResult};
 pub(crate) use turns::turn::ListTurns;

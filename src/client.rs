@@ -141,7 +141,11 @@ impl SessionClient {
 
     /// Creates a session with the history of another one.
     pub(crate) async fn fork(&self, session: &SessionId) -> Result<SessionId> {
-        checked(self.call::<ForkSession>(ForkParams { session_id: session.clone(), place: SessionPlace::default(), title: None }).await?.session_id)
+        checked(
+            self.call::<ForkSession>(ForkParams { session_id: session.clone(), place: SessionPlace::default(), title: None })
+                .await?
+                .session_id,
+        )
     }
 
     async fn open<M: ClientMethod>(&self, params: M::Params) -> Result<(SessionId, Seq)> {
@@ -175,7 +179,10 @@ impl SessionClient {
     /// able to answer the session's permission requests while the stream exists.
     pub(crate) async fn follow(&self, session: &SessionId, after: Seq, responder: Option<Responder>) -> Result<SessionEvents> {
         if let Some(server) = &self.server {
-            return server.follow(session, after, responder == Some(Responder::Person)).await.map(|events| SessionEvents::Remote(Box::new(events)));
+            return server
+                .follow(session, after, responder == Some(Responder::Person))
+                .await
+                .map(|events| SessionEvents::Remote(Box::new(events)));
         }
         let client = match responder {
             Some(_) => self.client.clone(),

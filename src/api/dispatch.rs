@@ -10,5 +10,7 @@ pub(super) mod event_stream;
 pub(super) mod flatten;
 pub(super) mod method;
 pub(super) mod params;
+pub(super) mod prompt_result;
 pub(super) mod route;
 pub(super) mod schemas;
+pub(super) mod system_prompt;

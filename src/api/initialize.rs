@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use super::status::NoParams;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
-use crate::api::dispatch::flatten::MetaFields;
-use crate::api::dispatch::method::{Done, Method, Reply};
+use crate::api::dispatch::method::{MetaFields, Method, NoResult, Reply};
 use crate::api::dispatch::route::Route;
 use crate::error::{Error, Kind, Result};
 use crate::model::providers::PROVIDERS;
@@ -78,7 +77,7 @@ fn auth_methods(terminal: bool) -> Value {
     methods.into_iter().chain(terminal.then_some(login)).collect()
 }
 
-/// What a client announces. REST clients announce nothing.
+/// The announcement of a client. REST clients announce nothing.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[schemars(extend("additionalProperties" = false))]
@@ -147,7 +146,7 @@ pub(crate) struct Authenticate;
 
 impl Method for Authenticate {
     type Params = AuthenticateParams;
-    type Result = Done;
+    type Result = NoResult;
     const NAME: &'static str = "authenticate";
     const ROLE: ClientRole = ClientRole::Observer;
     const EXAMPLE: &'static str = r#"{"methodId": "environment"}"#;
@@ -172,7 +171,7 @@ impl Method for Authenticate {
             }
         })?;
         cx.client.log_out(false);
-        Ok(Reply::new(Done {}))
+        Ok(Reply::new(NoResult {}))
     }
 }
 
@@ -180,13 +179,13 @@ pub(crate) struct Logout;
 
 impl Method for Logout {
     type Params = NoParams;
-    type Result = Done;
+    type Result = NoResult;
     const NAME: &'static str = "logout";
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Refuses new sessions and prompts on this connection until it authenticates again.";
 
-    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<Done>> {
+    async fn call(cx: CallContext, _params: NoParams) -> Result<Reply<NoResult>> {
         cx.client.log_out(true);
-        Ok(Reply::new(Done {}))
+        Ok(Reply::new(NoResult {}))
     }
 }

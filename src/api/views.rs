@@ -5,5 +5,4 @@ pub(super) mod budget;
 pub(super) mod files;
 pub(super) mod mcp_servers;
 pub(super) mod options;
-pub(super) mod system_prompt;
 pub(super) mod view;

@@ -110,8 +110,8 @@ impl RemoteServer {
         format!("remote-{}", hex(&digest.as_ref()[..16]))
     }
 
-    /// Follows the events of a session after seq `after`. `interactive`: a person answers permission
-    /// requests.
+    /// Follows the events of a session after seq `after`. `interactive` is true if a person answers
+    /// permission requests.
     pub(crate) async fn follow(&self, session: &SessionId, after: Seq, interactive: bool) -> Result<RemoteEvents> {
         let mut events = RemoteEvents {
             server: self.clone(),

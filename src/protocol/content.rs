@@ -50,7 +50,7 @@ impl<'de> Visitor<'de> for PromptVisitor {
         f.write_str("a sequence")
     }
 
-    /// A blank text is an empty prompt.
+    // A blank text is an empty prompt.
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<PromptContent, E> {
         Ok(PromptContent(if text.trim().is_empty() { Vec::new() } else { vec![Part::text(text)] }))
     }

@@ -24,7 +24,7 @@ fn restricted_calls_stay_in_their_modules() {
             &["std::process::Command", "tokio::process", "process::Command::new", "libc::fork", "posix_spawn"],
             &["process"],
         ),
-        ("hosts", &["reqwest::"], &["hub", "model", "remote", "web"]),
+        ("hosts", &["reqwest::"], &["client", "hub", "model", "web"]),
         ("unwrap", &[".unwrap()", ".unwrap_err()"], &[]),
         ("statics", &["static mut ", "lazy_static!", "LazyLock<", "static CELL", "::global()"], &[]),
         ("terminals", &["is_terminal()", "std::io::stdin()"], &["cli", "process"]),

@@ -4,23 +4,8 @@
 use serde_json::{Map, Value, json};
 
 use super::method::{MethodRow, Scope};
-use crate::api::views::system_prompt;
+use crate::api::dispatch::system_prompt;
 use crate::error::{Error, Kind, Result};
-
-/// Fields that are in `_meta.nuncio` in ACP.
-#[derive(Clone, Copy, Debug)]
-pub struct MetaFields {
-    /// Fields of the params.
-    pub params: &'static [&'static str],
-    /// Fields of the result, or of the objects in its list.
-    pub result: &'static [&'static str],
-    /// True if other fields of the params are refused; else they are ignored.
-    pub refuses_others: bool,
-}
-
-impl MetaFields {
-    pub(crate) const NONE: MetaFields = MetaFields { params: &[], result: &[], refuses_others: false };
-}
 
 /// The field of a session's system prompt, which is also read from `_meta`, as in claude-agent-acp.
 const SYSTEM_PROMPT: &str = "systemPrompt";

@@ -15,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use super::call_context::CallContext;
 use super::client::ClientRole;
 use super::event_stream::EventStream;
-use super::flatten::MetaFields;
 use super::params;
 use super::route::Route;
 use super::schemas::standalone;
@@ -54,6 +53,21 @@ pub enum Scope {
     OwnerIfAny,
 }
 
+/// Fields that are in `_meta.nuncio` in ACP.
+#[derive(Clone, Copy, Debug)]
+pub struct MetaFields {
+    /// Fields of the params.
+    pub params: &'static [&'static str],
+    /// Fields of the result, or of the objects in its list.
+    pub result: &'static [&'static str],
+    /// True if other fields of the params are refused; else they are ignored.
+    pub refuses_others: bool,
+}
+
+impl MetaFields {
+    pub(crate) const NONE: MetaFields = MetaFields { params: &[], result: &[], refuses_others: false };
+}
+
 /// A method of the API. Each method is a unit struct that implements this trait. Related methods
 /// share a file.
 pub(crate) trait Method: 'static {
@@ -84,7 +98,7 @@ pub(crate) trait Method: 'static {
 
 /// The result of a method that returns nothing.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Done {}
+pub(crate) struct NoResult {}
 
 /// A result, and its position among the events of a session that the caller follows.
 pub struct Reply<T> {

@@ -5,10 +5,9 @@ use tokio::time::Instant;
 
 use crate::api::dispatch::call_context::{CallContext, TurnStart};
 use crate::api::dispatch::method::{MethodKind, MethodRow, Reply};
-use crate::api::turns::prompt::PromptResult;
-use crate::content::StopReason;
+use crate::api::dispatch::prompt_result::turn_end;
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, Event, QueuedMessage, TurnFailure};
+use crate::event::{Body, QueuedMessage};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::limits;
 use crate::local_socket::PeerAddress;
@@ -98,24 +97,5 @@ async fn end(session: &Session, turn: &TurnId, before: Seq) -> Result<(Result<Va
                 owned => drop(owned?),
             }
         }
-    }
-}
-
-/// Returns the result of the prompt of a turn if this event ends it.
-pub(crate) fn turn_end(event: &Event) -> Option<Result<PromptResult>> {
-    match &event.body {
-        Body::TurnCompleted { stop_reason } => Some(Ok(PromptResult::new(*stop_reason, None))),
-        Body::TurnCancelled { cause } => Some(Ok(PromptResult::new(StopReason::Cancelled, *cause))),
-        Body::TurnInterrupted {} => {
-            let interrupted = Error::new(Kind::Cancelled, "the process exited before the turn was complete");
-            Some(Err(interrupted.details(json!({ "turnId": event.turn_id, "status": "interrupted" }))))
-        }
-        Body::TurnFailed(TurnFailure { code, message, hint, info }) => {
-            let mut error = Error::new(Kind::from_code(code).unwrap_or(Kind::Internal), message.as_str());
-            error.hint = hint.clone();
-            error.details = info.clone();
-            Some(Err(error))
-        }
-        _ => None,
     }
 }

@@ -9,13 +9,12 @@ use serde_with::skip_serializing_none;
 
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::directories::{directories, directory};
-use crate::api::dispatch::flatten::MetaFields;
-use crate::api::dispatch::method::{Done, FollowChange, Method, Reply, Scope};
+use crate::api::dispatch::method::{FollowChange, MetaFields, Method, NoResult, Reply, Scope};
 use crate::api::dispatch::route::Route;
+use crate::api::dispatch::system_prompt::SystemPromptChange;
 use crate::api::views::budget;
 use crate::api::views::mcp_servers::mcp_servers;
 use crate::api::views::options::SessionOptions;
-use crate::api::views::system_prompt::SystemPromptChange;
 use crate::api::views::view::SessionParams;
 use crate::config::NATIVE;
 use crate::content::BudgetLimits;
@@ -234,18 +233,18 @@ pub(crate) struct CloseSession;
 
 impl Method for CloseSession {
     type Params = SessionParams;
-    type Result = Done;
+    type Result = NoResult;
     const NAME: &'static str = "session/close";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTES: &'static [Route] = &[Route::post("/v1/sessions/{sessionId}/close")];
     const SCOPE: Scope = Scope::OwnerIfAny;
     const DOC: &'static str = "Cancels the work of a session and closes it. The session stays on disk.";
 
-    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<Done>> {
+    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<NoResult>> {
         let id = params.session_id;
         let sessions = cx.app.sessions().await?;
         cx.client.require_session(&id, &sessions.cwd(&id).await?)?;
-        let closed = sessions.close(&id).await.map(|()| Done {});
+        let closed = sessions.close(&id).await.map(|()| NoResult {});
         Ok(ended(sessions, id, closed))
     }
 }
@@ -261,20 +260,20 @@ pub(crate) struct DeleteSession;
 
 impl Method for DeleteSession {
     type Params = SessionParams;
-    type Result = Done;
+    type Result = NoResult;
     const NAME: &'static str = "session/delete";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01"}"#;
     const ROUTES: &'static [Route] = &[Route::delete("/v1/sessions/{sessionId}")];
     const SCOPE: Scope = Scope::OwnerIfAny;
     const DOC: &'static str = "Deletes a session with its events and files. Deleting an unknown session succeeds.";
 
-    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<Done>> {
+    async fn call(cx: CallContext, params: SessionParams) -> Result<Reply<NoResult>> {
         let id = params.session_id;
         let sessions = cx.app.sessions().await?;
         if let Ok(cwd) = sessions.cwd(&id).await {
             cx.client.require_session(&id, &cwd)?;
         }
-        let deleted = sessions.delete(&id).await.map(|()| Done {});
+        let deleted = sessions.delete(&id).await.map(|()| NoResult {});
         Ok(ended(sessions, id, deleted))
     }
 }

@@ -10,8 +10,7 @@ use serde_with::skip_serializing_none;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::directories::absolute;
-use crate::api::dispatch::flatten::MetaFields;
-use crate::api::dispatch::method::{Method, Reply};
+use crate::api::dispatch::method::{MetaFields, Method, Reply};
 use crate::api::dispatch::route::Route;
 use crate::api::views::view::Activity;
 use crate::error::{Error, Result};
@@ -30,7 +29,7 @@ pub(crate) struct ListSessionsParams {
     pub cwd: Option<PathBuf>,
     /// `nextCursor` of the previous page.
     pub cursor: Option<String>,
-    /// Whether archived sessions are listed; they are not when it is missing.
+    /// Lists archived sessions, too, or only those; when it is missing, none is listed.
     pub archived: Option<acp::SessionArchiveFilter>,
     /// Also list the sessions of subagents.
     #[serde(default)]

@@ -5,10 +5,10 @@ use serde::Deserialize;
 
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
-use crate::api::dispatch::flatten::MetaFields;
-use crate::api::dispatch::method::{Method, MethodKind, Reply, Scope};
+use crate::api::dispatch::method::{MetaFields, Method, MethodKind, Reply, Scope};
+use crate::api::dispatch::prompt_result::PromptResult;
 use crate::api::dispatch::route::Route;
-use crate::api::turns::prompt::{Prompt, PromptResult, prompt_session};
+use crate::api::turns::prompt::{Prompt, prompt_session};
 use crate::api::views::view::SessionParams;
 use crate::content::Part;
 use crate::error::Result;

@@ -6,18 +6,17 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use crate::api::dispatch::call_context::{CallContext, TurnStart};
-use crate::api::dispatch::flatten::MetaFields;
-use crate::api::dispatch::method::{Method, MethodKind, Reply, Scope};
+use crate::api::dispatch::method::{MetaFields, Method, MethodKind, Reply, Scope};
+use crate::api::dispatch::prompt_result::PromptResult;
 use crate::api::dispatch::route::Route;
 use crate::api::views::attachment::with_attachments;
 use crate::api::views::budget;
 use crate::api::views::view::SessionParams;
-use crate::content::{BudgetLimits, Cost, Part, StopReason};
+use crate::content::{BudgetLimits, Part, StopReason};
 use crate::error::{Error, Result};
-use crate::event::CancelCause;
 use crate::id::SessionId;
+use crate::protocol::content;
 use crate::protocol::content::PromptContent;
-use crate::protocol::{acp, content};
 use crate::session::AgentSetting;
 use crate::session::message::IncomingMessage;
 use crate::session::open::decisions::{AcceptedPrompt, PromptRequest};
@@ -38,28 +37,6 @@ pub(crate) struct PromptParams {
 impl PromptParams {
     pub(crate) fn new(session_id: &SessionId, parts: Vec<Part>) -> PromptParams {
         PromptParams { session_id: session_id.clone(), prompt: PromptContent(parts), budget: None }
-    }
-}
-
-/// The end of the turn of a prompt. Over REST it has only the stop reason and the cause.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct PromptResult {
-    pub stop_reason: StopReason,
-    /// The tokens of the turn and of its subagents.
-    #[schemars(skip)]
-    pub usage: Option<acp::Usage>,
-    /// The cost of the turn and of its subagents in US dollars.
-    #[schemars(skip)]
-    pub cost: Option<Cost>,
-    /// Why a turn that no client cancelled was cancelled.
-    pub cause: Option<CancelCause>,
-}
-
-impl PromptResult {
-    pub(in crate::api) fn new(stop_reason: StopReason, cause: Option<CancelCause>) -> PromptResult {
-        PromptResult { stop_reason, usage: None, cost: None, cause }
     }
 }
 

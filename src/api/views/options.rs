@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::api::dispatch::app::App;
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::Client;
-use crate::api::dispatch::method::{Done, Method, Reply, Scope};
+use crate::api::dispatch::method::{Method, NoResult, Reply, Scope};
 use crate::api::dispatch::route::Route;
 use crate::error::{Error, Result};
 use crate::event::{Body, SessionChange};
@@ -159,18 +159,18 @@ pub(crate) struct SetMode;
 
 impl Method for SetMode {
     type Params = SetModeParams;
-    type Result = Done;
+    type Result = NoResult;
     const NAME: &'static str = "session/set_mode";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "modeId": "accept-edits"}"#;
     const ROUTES: &'static [Route] = &[Route::put("/v1/sessions/{sessionId}/mode")];
     const SCOPE: Scope = Scope::Owner;
     const DOC: &'static str = "Sets what the agent may do without asking, from the next tool call on.";
 
-    async fn call(cx: CallContext, params: SetModeParams) -> Result<Reply<Done>> {
+    async fn call(cx: CallContext, params: SetModeParams) -> Result<Reply<NoResult>> {
         let body = mode_event(&params.mode_id, "modeId")?;
         let session = cx.owned(&params.session_id).await?;
         let seq = session.change(body).await?;
-        Ok(Reply::new(Done {}).after(session.log.id.clone(), seq))
+        Ok(Reply::new(NoResult {}).after(session.log.id.clone(), seq))
     }
 }
 

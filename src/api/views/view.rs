@@ -149,7 +149,7 @@ pub(crate) struct SessionView {
     pub parent: Option<ParentView>,
     /// The sessions of the subagents, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub children: Vec<ChildView>,
+    pub children: Vec<ChildSession>,
     /// RFC 3339, as is `updatedAt`.
     pub created_at: String,
     pub updated_at: String,
@@ -211,7 +211,8 @@ impl ParentView {
 /// The session of a subagent.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ChildView {
+#[schemars(rename = "ChildView")]
+pub(crate) struct ChildSession {
     session_id: SessionId,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
@@ -284,12 +285,12 @@ impl Method for GetSession {
 }
 
 /// Lists the sessions of a session's subagents.
-async fn children(sessions: &Sessions, id: &SessionId) -> Result<Vec<ChildView>> {
+async fn children(sessions: &Sessions, id: &SessionId) -> Result<Vec<ChildSession>> {
     let mut owners = sessions.owners();
     let mut children = Vec::new();
     for row in sessions.store().children(id, limits::CHILDREN_LISTED_MAX).await? {
         let activity = Activity::listed(sessions, &mut owners, &row).await?;
-        children.push(ChildView { activity, session_id: row.id, title: row.title });
+        children.push(ChildSession { activity, session_id: row.id, title: row.title });
     }
     Ok(children)
 }

@@ -24,7 +24,7 @@ pub(crate) struct SessionSummary {
     pub open_permissions: Vec<PermissionId>,
 }
 
-/// What a session does, and who works in it.
+/// The work of a session.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]

@@ -51,7 +51,8 @@ async fn hostile_server_names_no_files_and_does_not_fill_the_memory() {
     let all = |id: &str, listed: &str| {
         let modes = json!({"currentModeId": "ask", "availableModes": []});
         let ours = json!({"nuncio": {"status": "idle", "waiting": false, "pendingToolCalls": []}});
-        let session = json!({"sessionId": listed, "cwd": "/tmp", "updatedAt": "2026-01-01T00:00:00Z", "archived": false, "_meta": ours});
+        let session =
+            json!({"sessionId": listed, "cwd": "/tmp", "updatedAt": "2026-01-01T00:00:00Z", "archived": false, "_meta": ours});
         let result = json!({
             "cwd": "/tmp", "sessionId": id, "modes": modes, "configOptions": [], "sessions": [session], "turns": [],
             "version": "0.1.0", "uptimeMs": 1, "status": "idle", "directories": [], "terminals": [], "cursor": 1,

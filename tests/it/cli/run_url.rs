@@ -35,8 +35,9 @@ async fn prompts_run_in_a_session_of_the_server() {
 
     let session = result["sessionId"].as_str().unwrap();
     let ran = run(&home, &url, &["--resume", &session[..20], "--json", "as JSON lines"]).await;
-    let kinds: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["body"]["type"].clone()).collect();
-    assert_eq!((kinds.first(), kinds.last()), (Some(&json!("message.completed")), Some(&json!("turn.completed"))), "{ran:?}");
+    let kinds: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["body"]["type"].clone()).collect();
+    assert_eq!((kinds.first(), kinds.last()), (Some(&json!("turn.started")), Some(&json!("turn.completed"))), "{ran:?}");
     let listed = home.run(&["sessions", "list", "--json"], "").await;
     assert_eq!(listed.stdout, "", "no session is on this machine");
     server.stop().await;
