@@ -33,6 +33,7 @@ impl Serialize for InitializeResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut response = serde_json::to_value(&self.response).map_err(S::Error::custom)?;
         response["authMethods"] = auth_methods(self.terminal);
+        response["fork"] = true.into();
         response.serialize(serializer)
     }
 }
@@ -99,7 +100,7 @@ impl Method for Initialize {
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Exchanges the capabilities of client and server (ACP initialization); may be repeated.";
 
-    const META: MetaFields = MetaFields { params: &["interactive"], ..MetaFields::NONE };
+    const META: MetaFields = MetaFields { params: &["interactive"], result: &["fork"], refuses_others: false };
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let terminal = params.client_capabilities.auth.terminal;
@@ -129,7 +130,6 @@ impl Method for Initialize {
         // whether to continue.
         let response = acp::InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
-            .meta(acp::Meta::from_iter([("nuncio".to_string(), json!({ "fork": true }))]))
             .agent_info(acp::Implementation::new("nuncio", env!("CARGO_PKG_VERSION")).title("nuncio".to_string()));
         Ok(Reply::new(InitializeResult { response, terminal }))
     }

@@ -20,7 +20,7 @@ impl MethodRow {
 
     /// Moves the fields in `_meta.nuncio` to the top level, and removes `_meta`.
     pub(crate) fn flatten_params(&self, params: &mut Map<String, Value>) -> Result<()> {
-        if !self.is_acp() {
+        if !self.is_acp() || !params.get("_meta").is_some_and(Value::is_object) {
             return Ok(());
         }
         let Some(Value::Object(mut meta)) = params.shift_remove("_meta") else { return Ok(()) };
@@ -34,7 +34,7 @@ impl MethodRow {
             Some(_) => return Ok(()),
         };
         for field in self.meta.params {
-            let Some(value) = ours.shift_remove(*field) else { continue };
+            let Some(value) = ours.shift_remove(*field).filter(|value| !value.is_null()) else { continue };
             let value = match params.get_mut(*field) {
                 Some(given) if *field == SYSTEM_PROMPT => system_prompt::replaced(given.take(), value)?,
                 _ => value,

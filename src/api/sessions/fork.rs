@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::session::{CreatedSession, SessionPlace};
+use super::session::{CreatedSession, SessionPlace, read_place};
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::directories::{directories, directory};
 use crate::api::dispatch::method::{FollowChange, MetaFields, Method, Reply};
@@ -22,7 +22,7 @@ use crate::id::SessionId;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ForkParams {
     pub session_id: SessionId,
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "read_place")]
     pub place: SessionPlace,
     pub title: Option<String>,
 }

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 use serde_with::skip_serializing_none;
 
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::directories::{directories, directory};
 use crate::api::dispatch::method::{FollowChange, MetaFields, Method, NoResult, Reply, Scope};
+use crate::api::dispatch::params::deserialize;
 use crate::api::dispatch::route::Route;
 use crate::api::dispatch::system_prompt::SystemPromptChange;
 use crate::api::views::budget;
@@ -43,6 +45,13 @@ pub(crate) struct SessionPlace {
     pub system_prompt: Option<Value>,
 }
 
+/// Reads a place from the fields of params. serde loses the paths of the fields of a flattened
+/// struct, which errors name.
+pub(super) fn read_place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SessionPlace, D::Error> {
+    let fields = Map::deserialize(deserializer)?;
+    deserialize("", Value::Object(fields)).map_err(|error| D::Error::custom(error.message))
+}
+
 fn system_prompt_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": ["string", "object", "null"], "additionalProperties": true })
 }
@@ -52,7 +61,7 @@ fn system_prompt_schema(_: &mut SchemaGenerator) -> Schema {
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NewSessionParams {
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "read_place")]
     pub place: SessionPlace,
     pub model: Option<String>,
     #[schemars(with = "Option<String>", extend("default" = null))]
@@ -154,7 +163,7 @@ pub(in crate::api) async fn create_session(
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OpenSessionParams {
     pub session_id: SessionId,
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "read_place")]
     pub place: SessionPlace,
 }
 
