@@ -67,7 +67,7 @@ pub(crate) async fn answer(
     let stream = EventStream::open(&cx, params).await?;
     match form {
         Form::Stream => Ok(sse::respond(state.clone(), recheck, stream, |event| event.body.ends_turn())),
-        _ => wait(state, stream).await,
+        _ => wait(row, state, stream).await,
     }
 }
 
@@ -100,11 +100,13 @@ async fn start(row: &'static MethodRow, state: &AppState, cx: &CallContext, para
 }
 
 /// Waits for the end of the turn and responds with the result of its prompt.
-async fn wait(state: &AppState, mut stream: EventStream) -> Result<Response> {
+async fn wait(row: &MethodRow, state: &AppState, mut stream: EventStream) -> Result<Response> {
     while let Some(shown) = stream.next(&state.ending).await? {
         let StreamItem::Events(events) = shown else { continue };
         if let Some(end) = events.iter().find_map(|(_, event)| turn_end(event)) {
-            return end.map(|result| response::json(200, &json!(result)));
+            let mut result = json!(end?);
+            row.nest_result(&mut result);
+            return Ok(response::json(200, &result));
         }
     }
     Err(Error::new(Kind::Cancelled, "the session was closed before the turn ended"))
