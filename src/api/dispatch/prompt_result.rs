@@ -10,8 +10,8 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, CancelCause, Event, TurnFailure};
 use crate::protocol::acp;
 
-/// The end of the turn of a prompt. Over REST it has the stop reason, and in `_meta.nuncio` the cause
-/// `unanswered` if a permission request got no answer in time.
+/// The end of the turn of a prompt. Over REST it has the stop reason, and in `_meta.nuncio` the
+/// cause `unanswered` if a permission request got no answer in time.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
