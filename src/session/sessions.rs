@@ -26,10 +26,10 @@ use super::agent_setting::AgentSetting;
 use super::artifacts;
 use super::attached_clients::AttachedClients;
 use super::clock::now_ms;
+use super::events::log::Log;
 use super::events::log::SessionLog;
 use super::events::metrics::SessionMetrics;
 use super::events::signer::Signer;
-use super::events::writer::Log;
 use super::open::ownership::Ownership;
 use super::open::{OpenSession, Session};
 use super::owner::claims::{ClaimPurpose, Claims, SessionClaim};
@@ -352,7 +352,7 @@ impl Sessions {
 
     /// Returns the files that the nodes of the store share.
     pub(crate) fn shared_files(&self) -> &SharedFiles {
-        self.log.files()
+        &self.log.files
     }
 }
 
