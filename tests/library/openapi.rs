@@ -88,7 +88,7 @@ fn examples_of_methods_conform_to_params() {
     for entry in &METHODS {
         let mut example: Map<String, Value> = serde_json::from_str(entry.example).unwrap();
         (entry.complete)(&mut example);
-        let (mut params, mut result) = entry.schemas();
+        let (mut params, mut result) = entry.types.standalone();
         (entry.rest_schema)(&mut params, &mut result);
         let validator = jsonschema::draft202012::new(params.as_value()).unwrap();
         for error in validator.iter_errors(&Value::Object(example.clone())) {
