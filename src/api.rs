@@ -42,7 +42,7 @@ pub(crate) use sessions::session::{CloseSession, DeleteSession, NewSession, NewS
 pub(crate) use sessions::session_list::{ListSessions, ListSessionsParams, ListedSession};
 pub(crate) use sessions::title::{SetTitle, SetTitleParams};
 pub(crate) use status::agent_processes::{AGENTS, ProcessQuery, StopAgents, StopAgentsParams, StoppedAgents};
-pub(crate) use status::{AgentView, GetStatus, ListAgents, ListAgentsParams, ListTools, ListToolsParams, NoParams};
+pub(crate) use status::{GetStatus, ListAgents, ListAgentsParams, ListTools, ListToolsParams, NoParams};
 pub use table::METHODS;
 pub(crate) use table::method;
 pub(crate) use turns::message::{MessageParams, SendMessage};
