@@ -16,5 +16,6 @@ mod wrappers;
 
 pub use check::{CheckName, Kinds};
 pub use claim::{Claim, claims};
+pub use commands::{Exit, RanCheck};
 pub use judge::{CheckEvent, ClaimState, Contradiction, judge};
-pub use ran::{CommandChecks, Exit, RanCheck, kinds};
+pub use ran::{CommandChecks, kinds};

@@ -26,7 +26,7 @@ pub use plan::{PlanEntry, PlanPriority, PlanStatus};
 pub(crate) use review::{FileDecision, HunkDecision, REVIEW, ReviewAnswer, ReviewDetails, ReviewEdit, ReviewResult};
 pub use review::{ReviewFile, ReviewHunk, ReviewOffer};
 pub(crate) use server_request::{Form, FormAnswer, FormLink, ModelQuery, ModelReply, QueryMessage};
-pub use tool::{Location, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus};
+pub use tool::{CallDetails, Location, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus};
 pub use work_problems::WorkProblems;
 
 /// The author of a message.

@@ -30,7 +30,7 @@ pub use agent::AgentEndReason;
 pub use body::Body;
 pub(crate) use change::DELEGATION;
 pub use change::SessionChange;
-pub use child::{ChildEnd, ChildLabel, ChildStatus, SessionParent};
+pub use child::{ChildEnd, ChildLabel, ChildStatus, ParentCall, SessionParent};
 pub use compaction::{CompactionOutcome, CompactionReason, PrunedOutput};
 pub use hook::{ChangedCall, HookEvent, HookOutcome};
 pub use message::{Delivery, MessageExtra, QueuedMessage, ReplacedMessage};

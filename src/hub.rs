@@ -67,7 +67,6 @@ use crate::error::Result;
 use crate::runtime::Services;
 use crate::session::{Agent, AgentInfo, AgentSetting, Agents, ExternalTurnStarter, SessionSetup};
 use crate::workspace::real_path;
-use session_settings::SessionSettings;
 
 /// The agents of this process: nuncio's own, and the hosted agents of the settings.
 pub(crate) struct Hub {
@@ -110,6 +109,6 @@ impl Agents for Hub {
         registry::check_trust(&self.services, name, &setup.cwd)?;
         abilities::check_hooks(name, &agent, &self.services.settings(&setup.cwd)?)?;
         abilities::check(name, &agent, settings)?;
-        abilities::check(name, &agent, &SessionSettings::set_by_flags(&self.services.overrides, name))
+        abilities::check(name, &agent, &session_settings::set_by_flags(&self.services.overrides, name))
     }
 }

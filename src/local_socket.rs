@@ -10,7 +10,7 @@ mod files;
 mod paths;
 mod peers;
 
-pub(crate) use address::{PROTOCOL_VERSION, PeerAddress, RemoteNode, common_version};
+pub(crate) use address::{PROTOCOL_VERSION, PeerAddress, common_version};
 pub(crate) use connection::{Hello, PEER, PeerConnection, PeerFailure};
 pub(crate) use files::is_own_user;
 pub(crate) use peers::Peers;

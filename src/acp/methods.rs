@@ -1,31 +1,26 @@
 //! The methods as ACP defines them. A request is read by the types of ACP, which ignore what they
 //! do not know, and then has the form of the method's params.
 
-use std::sync::OnceLock;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::api::{CallContext, InitializeResult, MethodKind, MethodRow, Reply, check_types, deserialize, object, standalone};
+use crate::api::{CallContext, InitializeResult, MethodKind, MethodRow, MethodTypes, Reply, deserialize, object, standalone};
 use crate::error::{Error, Result};
 use crate::protocol::acp;
 
 /// A method as ACP defines it. `session/fork` is missing, because its `cwd` is optional here.
 struct AcpMethod {
     name: &'static str,
-    params: fn(&mut SchemaGenerator) -> Schema,
-    result: fn(&mut SchemaGenerator) -> Schema,
+    types: MethodTypes,
     /// Reads params by their type, and writes them again.
     read: fn(Value) -> Result<Value>,
-    /// The schema of the params, once it is needed.
-    schema: OnceLock<Schema>,
 }
 
 impl AcpMethod {
     const fn new<P: Serialize + DeserializeOwned + JsonSchema, R: JsonSchema>(name: &'static str) -> AcpMethod {
-        AcpMethod { name, params: P::json_schema, result: R::json_schema, read: read::<P>, schema: OnceLock::new() }
+        AcpMethod { name, types: MethodTypes::new::<P, R>(), read: read::<P> }
     }
 }
 
@@ -75,7 +70,7 @@ fn flat(row: &MethodRow, params: Value) -> Result<Value> {
     if let Some(method) = METHODS.iter().find(|method| method.name == row.name) {
         complete(row.name, &mut params);
         let given = Value::Object(params);
-        check_types(method.schema.get_or_init(|| standalone(method.params)), "", &given)?;
+        method.types.check(&given)?;
         params = object((method.read)(given)?)?;
     }
     row.flatten_params(&mut params)?;
@@ -90,9 +85,9 @@ fn read<P: Serialize + DeserializeOwned>(params: Value) -> Result<Value> {
 /// Returns the schemas of the params and the result of a method in the form of ACP.
 pub(crate) fn schemas(row: &MethodRow) -> (Schema, Schema) {
     match METHODS.iter().find(|method| method.name == row.name) {
-        Some(method) => (standalone(method.params), standalone(method.result)),
+        Some(method) => method.types.standalone(),
         None => {
-            let (mut params, mut result) = row.schemas();
+            let (mut params, mut result) = row.types.standalone();
             if let Some(Value::Object(fields)) = params.get_mut("properties").filter(|_| row.is_acp()) {
                 fields.retain(|name, _| !row.meta.params.contains(&name.as_str()));
                 fields.insert("_meta".into(), json!({ "type": ["object", "null"], "additionalProperties": true }));

@@ -19,7 +19,8 @@ use crate::runtime::services::Services;
 use crate::session::context_report::ContextReport;
 use crate::session::message::IncomingMessage;
 use crate::session::{
-    Agent, AgentInfo, AgentSetting, AgentSetup, Agents, BackgroundJob, ExternalTurnStarter, SessionLog, SessionSetup, Turn,
+    Agent, AgentInfo, AgentProgram, AgentSetting, AgentSetup, Agents, BackgroundJob, ExternalTurnStarter, SessionLog, SessionSetup,
+    Turn,
 };
 use crate::toolkit::jobs::Job;
 
@@ -28,13 +29,9 @@ pub(crate) struct NativeAgents(pub Arc<Services>);
 
 impl Agents for NativeAgents {
     fn list(&self) -> Vec<AgentInfo> {
-        vec![AgentInfo {
-            name: NATIVE.into(),
-            kind: "native",
-            version: env!("CARGO_PKG_VERSION").into(),
-            command: Vec::new(),
-            problem: None,
-        }]
+        let version = Some(env!("CARGO_PKG_VERSION").into());
+        let program = AgentProgram { name: NATIVE.into(), kind: "native".into(), command: None, version };
+        vec![AgentInfo { program, problem: None, processes: None }]
     }
 
     fn open(&self, setup: SessionSetup, _start_external: ExternalTurnStarter) -> Arc<dyn Agent> {

@@ -94,34 +94,35 @@ impl Method for StartComparison {
 
     async fn call(cx: CallContext, params: StartComparisonParams) -> Result<Reply<Comparison>> {
         cx.client.authorized()?;
-        let StartComparisonParams { agents, parts, cwd, base, with_changes, title, mode } = params;
+        let agents = &params.agents;
         if !(1..=COMPARED_AGENTS_MAX).contains(&agents.len()) {
             return Err(Error::invalid_params(format!("agents: must be 1 to {} names", COMPARED_AGENTS_MAX)));
         }
-        let cwd = directory(&cx, "cwd", cwd.as_deref().unwrap_or(&cx.app.cwd))?;
-        for agent in &agents {
+        let cwd = directory(&cx, "cwd", params.cwd.as_deref().unwrap_or(&cx.app.cwd))?;
+        for agent in agents {
             let agent = Some(agent.clone()).filter(|name| name != NATIVE);
             let (id, cwd, directories) = (SessionId::new(), cwd.clone(), Vec::new());
             cx.app.agents.check(&SessionSetup { id, cwd, directories, parent: None, agent }, &[])?;
         }
-        if with_changes && base.is_some() {
+        if params.with_changes && params.base.is_some() {
             return Err(Error::invalid_params("withChanges: not possible together with base"));
         }
-        let (base, uncommitted) = start(&cx, &cwd, base, with_changes).await?;
-        let title = title.unwrap_or_else(|| title_of(&plain_text(&parts)));
-        let comparison = NewComparison { id: uuid::Uuid::now_v7().simple().to_string(), cwd, base, title, mode };
+        let (base, uncommitted) = start(&cx, &cwd, params.base, params.with_changes).await?;
+        let title = params.title.unwrap_or_else(|| title_of(&plain_text(&params.parts)));
+        let id = uuid::Uuid::now_v7().simple().to_string();
+        let shared = StartComparisonParams { cwd: Some(cwd), base, title: Some(title), ..params };
         let mut started = Vec::new();
         // One after the other, because git locks the repository.
-        for agent in agents {
-            match comparison.open(&cx, agent).await {
+        for agent in &shared.agents {
+            match shared.open(&cx, &id, agent.clone()).await {
                 Ok(entry) => started.push(entry),
                 Err(error) if started.is_empty() => return Err(error),
                 Err(error) => return Err(error.details(json!({ "started": started }))),
             }
         }
-        for entry in started.iter_mut().filter(|_| !parts.is_empty()) {
+        for entry in started.iter_mut().filter(|_| !shared.parts.is_empty()) {
             let cx = CallContext { message_id: MessageId::new(), ..cx.clone() };
-            match send_prompt(cx, &entry.session_id, parts.clone()).await {
+            match send_prompt(cx, &entry.session_id, shared.parts.clone()).await {
                 Ok(turn) => entry.turn_id = turn,
                 Err(error) => entry.warnings.push(format!("the prompt was not sent: {error}")),
             }
@@ -154,21 +155,14 @@ pub(crate) fn title_of(prompt: &str) -> String {
     start.rsplit_once(' ').map_or(start.as_str(), |(words, _)| words).into()
 }
 
-/// Properties that the workspaces and the sessions of a comparison share.
-struct NewComparison {
-    id: String,
-    cwd: PathBuf,
-    base: Option<String>,
-    title: String,
-    mode: Option<Mode>,
-}
-
-impl NewComparison {
-    /// Creates a workspace and a session in it.
-    async fn open(&self, cx: &CallContext, agent: String) -> Result<ComparedAgent> {
-        let name = WorktreeName::of_words(&format!("{agent} {}", self.title));
-        let CreatedWorktree { row, warnings } = workspaces::create(cx, Some(&self.cwd), name, None, self.base.clone()).await?;
-        let metadata = json!({ COMPARISON: self.id, "agent": agent, "title": self.title });
+impl StartComparisonParams {
+    /// Creates a workspace and a session in it for an agent of the comparison `id`.
+    async fn open(&self, cx: &CallContext, id: &str, agent: String) -> Result<ComparedAgent> {
+        let title = self.title.as_deref().unwrap_or_default();
+        let name = WorktreeName::of_words(&format!("{agent} {title}"));
+        let created = workspaces::create(cx, self.cwd.as_deref(), name, None, self.base.clone()).await?;
+        let CreatedWorktree { row, warnings } = created;
+        let metadata = json!({ COMPARISON: id, "agent": agent, "title": title });
         if let Value::Object(metadata) = metadata {
             worktrees(cx).await?.change_metadata(&row, &metadata).await?;
         }

@@ -124,7 +124,7 @@ fn errors(envelope: &Schema) -> Value {
 }
 
 fn operation(row: &MethodRow, route: Route, generator: &mut SchemaGenerator) -> Value {
-    let (params, result) = ((row.params)(generator), (row.result)(generator));
+    let (params, result) = ((row.types.params)(generator), (row.types.result)(generator));
     let example: Map<String, Value> = serde_json::from_str(row.example).unwrap_or_default();
     let mut fields = OperationFields(params, example);
     let mut parameters: Vec<Value> = fields.captured(route.path);

@@ -26,7 +26,7 @@ use crate::id::SessionId;
 use crate::permission::rules::Rules;
 use crate::protocol::acp;
 use crate::runtime::task_agents;
-use crate::session::{AgentInfo, HostedProcess, OfferedTool};
+use crate::session::{AgentInfo, OfferedTool};
 use crate::toolkit::AnyTool;
 use crate::tools::task::{SkippedAgent, TaskAgent, TaskAgents};
 
@@ -78,24 +78,6 @@ impl Method for ListTools {
     }
 }
 
-/// An agent. `kind` is `native` for nuncio's own agent.
-#[skip_serializing_none]
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "Agent")]
-pub(crate) struct AgentView {
-    pub name: String,
-    pub kind: String,
-    /// The program of a hosted agent and its arguments, with credentials in URLs masked.
-    command: Option<Vec<String>>,
-    /// The version that a hosted agent reported last, when it ran or was checked. No program is
-    /// started for this list.
-    version: Option<String>,
-    /// Why sessions cannot use the agent.
-    pub problem: Option<String>,
-    /// The running processes of a hosted agent, in all nuncio processes that use the store.
-    processes: Option<Vec<HostedProcess>>,
-}
-
 /// Selects the directory whose agent definitions are listed.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -133,7 +115,7 @@ impl SubagentView {
 /// Agents that can work in a session, and the agents that `task` can start.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AgentList {
-    pub agents: Vec<AgentView>,
+    pub agents: Vec<AgentInfo>,
     subagents: Vec<SubagentView>,
     /// Agent definitions that are not used.
     skipped: Vec<SkippedAgentView>,
@@ -160,18 +142,16 @@ impl Method for ListAgents {
 
     async fn call(cx: CallContext, params: ListAgentsParams) -> Result<Reply<AgentList>> {
         let mut running = agent_processes::list(&cx).await?;
-        let agent = |info: AgentInfo| {
-            let processes: Vec<_> = running.extract_if(.., |process| process.agent == info.name).collect();
-            let version = processes.iter().find_map(|process| process.version.clone()).unwrap_or(info.version);
-            let is_hosted = !info.command.is_empty();
-            AgentView {
-                name: info.name,
-                kind: info.kind.into(),
-                command: is_hosted.then(|| info.command.iter().map(|word| mask_urls(word)).collect()),
-                version: Some(version).filter(|version| !version.is_empty()),
-                problem: info.problem,
-                processes: is_hosted.then_some(processes),
+        let agent = |mut info: AgentInfo| {
+            let program = &mut info.program;
+            let processes: Vec<_> = running.extract_if(.., |process| process.agent == program.name).collect();
+            let version = processes.iter().find_map(|process| process.version.clone()).or(program.version.take());
+            program.version = version.filter(|version| !version.is_empty());
+            if let Some(command) = &mut program.command {
+                command.iter_mut().for_each(|word| *word = mask_urls(word));
+                info.processes = Some(processes);
             }
+            info
         };
         let cwd = match &params.cwd {
             Some(cwd) => directory(&cx, "cwd", cwd)?,

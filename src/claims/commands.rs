@@ -7,8 +7,8 @@ use crate::claims::wrappers::{base_name, is_python, unwrapped};
 
 #[derive(Debug)]
 pub(crate) enum CommandRole {
-    /// Makes a check.
-    Check(CommandCheck),
+    /// Makes a check. Its exit code decides, unless it is always 0.
+    Check(RanCheck),
     /// Neither makes a check nor fails in practice.
     Silent,
     /// Makes no check.
@@ -19,17 +19,40 @@ pub(crate) enum CommandRole {
     Unknown(Option<(Vec<String>, Kinds)>),
 }
 
-#[derive(Debug)]
-pub(crate) struct CommandCheck {
-    /// Program and subcommand.
-    pub(crate) words: Vec<String>,
-    pub(crate) kinds: Kinds,
-    /// Kinds that a success shows as well.
-    pub(crate) shows: Kinds,
-    /// False if the exit code is always 0.
-    pub(crate) exit_tells: bool,
-    /// All words without those of wrappers.
-    pub(crate) line: String,
+/// A check that a command line makes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RanCheck {
+    /// Program and subcommand, for example `["cargo", "test"]`.
+    pub words: Vec<String>,
+    /// The kinds of checks.
+    pub kinds: Kinds,
+    /// Kinds that a success shows as well, for example that the tested code compiles.
+    pub shows: Kinds,
+    /// The command without wrappers and redirections.
+    pub line: String,
+    pub exit: Exit,
+}
+
+/// The meaning of the exit code of a command line for a check in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// The check passed if the code is 0, else it failed.
+    Decides,
+    /// The check passed if the code is 0, else another command may have failed.
+    ZeroPasses,
+    /// Nothing: `cargo test | tail`.
+    Nothing,
+}
+
+impl Exit {
+    /// Returns the meaning for a check in a nested command line.
+    pub(super) fn weaker(self, other: Exit) -> Exit {
+        match (self, other) {
+            (Exit::Nothing, _) | (_, Exit::Nothing) => Exit::Nothing,
+            (Exit::ZeroPasses, _) | (_, Exit::ZeroPasses) => Exit::ZeroPasses,
+            (Exit::Decides, Exit::Decides) => Exit::Decides,
+        }
+    }
 }
 
 /// Options that take the next word as their value and may stand before a subcommand.
@@ -118,8 +141,8 @@ fn check(program: &str, arguments: &[LineWord]) -> Option<CommandRole> {
     let line = [program].into_iter().chain(arguments.iter().map(|word| word.text.as_str())).collect::<Vec<_>>().join(" ");
     let test = |words: &[&str]| {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        let (kinds, exit_tells) = (Kinds::TEST, true);
-        Some(CommandRole::Check(CommandCheck { words, kinds, shows: kinds, exit_tells, line: line.clone() }))
+        let (kinds, exit) = (Kinds::TEST, Exit::Decides);
+        Some(CommandRole::Check(RanCheck { words, kinds, shows: kinds, line: line.clone(), exit }))
     };
     match program {
         "node" if arguments.iter().any(|word| word.text.starts_with("--test")) => return test(&["node", "--test"]),
@@ -135,8 +158,9 @@ fn check(program: &str, arguments: &[LineWord]) -> Option<CommandRole> {
     let kinds = if only_builds { Kinds::BUILD } else { row.kinds };
     let mut words = vec![program.to_owned()];
     words.extend(row.has_subcommand().then(|| subcommand.to_owned()));
-    let exit_tells = !LISTING_FORMATTERS.contains(&program) && !has("--exit-zero");
-    Some(CommandRole::Check(CommandCheck { words, kinds, shows: row.shows, exit_tells, line }))
+    let is_always_0 = LISTING_FORMATTERS.contains(&program) || has("--exit-zero");
+    let exit = if is_always_0 { Exit::Nothing } else { Exit::Decides };
+    Some(CommandRole::Check(RanCheck { words, kinds, shows: row.shows, line, exit }))
 }
 
 /// Returns the text after `-c` of a shell.

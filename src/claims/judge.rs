@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::claims::check::{CheckName, Kinds};
 use crate::claims::claim::Claim;
-use crate::claims::ran::{CommandChecks, Exit, RanCheck, kinds};
+use crate::claims::commands::{Exit, RanCheck};
+use crate::claims::ran::{CommandChecks, kinds};
 
 /// Something that happened before the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

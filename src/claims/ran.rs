@@ -1,7 +1,6 @@
 //! The checks that a shell command line makes.
 
-use crate::claims::check::Kinds;
-use crate::claims::commands::{CommandCheck, CommandRole, meaning};
+use crate::claims::commands::{CommandRole, Exit, RanCheck, meaning};
 use crate::claims::script_line::{LineCommand, Operator, ScriptLine};
 
 /// Maximum number of nested shells, as in `sh -c`.
@@ -17,31 +16,6 @@ pub struct CommandChecks {
     pub replaces_files: bool,
 }
 
-/// A check that a command line makes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RanCheck {
-    /// Program and subcommand, for example `["cargo", "test"]`.
-    pub words: Vec<String>,
-    /// The kinds of checks.
-    pub kinds: Kinds,
-    /// Kinds that a success shows as well, for example that the tested code compiles.
-    pub shows: Kinds,
-    /// The command without wrappers and redirections.
-    pub line: String,
-    pub exit: Exit,
-}
-
-/// The meaning of the exit code of a command line for a check in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// The check passed if the code is 0, else it failed.
-    Decides,
-    /// The check passed if the code is 0, else another command may have failed.
-    ZeroPasses,
-    /// Nothing: `cargo test | tail`.
-    Nothing,
-}
-
 /// Returns the checks that a command line makes.
 pub fn kinds(line: &str) -> CommandChecks {
     nested_kinds(line, 0)
@@ -53,36 +27,21 @@ fn nested_kinds(line: &str, depth: usize) -> CommandChecks {
     let exits = exits(&line, &meanings);
     let mut found = CommandChecks { unknown: !line.complete, ..CommandChecks::default() };
     for (meaning, exit) in meanings.into_iter().zip(exits) {
+        let weaker = |check: RanCheck| RanCheck { exit: check.exit.weaker(exit), ..check };
         match meaning {
-            CommandRole::Check(check) => found.checks.push(ran_check(check, exit)),
+            CommandRole::Check(check) => found.checks.push(weaker(check)),
             CommandRole::Silent => {}
             CommandRole::Harmless { replaces_files } => found.replaces_files |= replaces_files,
             CommandRole::Shell(text) if depth < DEPTH_MAX => {
                 let inner = nested_kinds(&text, depth + 1);
                 found.unknown |= inner.unknown;
                 found.replaces_files |= inner.replaces_files;
-                let weaker = |check: RanCheck| RanCheck { exit: check.exit.weaker(exit), ..check };
                 found.checks.extend(inner.checks.into_iter().map(weaker));
             }
             CommandRole::Shell(_) | CommandRole::Unknown(_) => found.unknown = true,
         }
     }
     found
-}
-
-fn ran_check(check: CommandCheck, exit: Exit) -> RanCheck {
-    let CommandCheck { words, kinds, shows, exit_tells, line } = check;
-    RanCheck { words, kinds, shows, line, exit: if exit_tells { exit } else { Exit::Nothing } }
-}
-
-impl Exit {
-    fn weaker(self, other: Exit) -> Exit {
-        match (self, other) {
-            (Exit::Nothing, _) | (_, Exit::Nothing) => Exit::Nothing,
-            (Exit::ZeroPasses, _) | (_, Exit::ZeroPasses) => Exit::ZeroPasses,
-            (Exit::Decides, Exit::Decides) => Exit::Decides,
-        }
-    }
 }
 
 /// Returns what the exit code of the line says about each of its commands.

@@ -14,7 +14,7 @@ pub(super) async fn guide(app: &App) -> Option<String> {
     let local: Vec<&str> = PROVIDERS.iter().filter(|provider| provider.local).map(|provider| provider.name).collect();
     let path = services.environment.get("PATH").unwrap_or_default();
     let installed = KNOWN.iter().filter(|known| {
-        let program = known.settings().command_line().into_iter().next().unwrap_or_default();
+        let program = (known.settings)().command_line().into_iter().next().unwrap_or_default();
         hub::find(&program, path).is_some()
     });
     let installed: Vec<&str> = installed.map(|known| known.name).collect();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Part;
 
@@ -57,6 +58,19 @@ pub struct ToolLabel {
     /// Missing in events of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<ToolCategory>,
+}
+
+/// The effect of a tool call, as a permission request shows it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct CallDetails {
+    /// From which clients choose an icon.
+    pub kind: ToolKind,
+    /// The arguments; null for a request about a budget, which has no call.
+    pub input: Value,
+    /// Files that the call works on.
+    pub locations: Vec<Location>,
+    /// The change or command to approve.
+    pub content: Vec<ToolContent>,
 }
 
 /// The status of a tool call (ACP `ToolCallStatus`).

@@ -9,12 +9,13 @@ use serde_with::skip_serializing_none;
 use crate::content::{Cost, StopReason, Usage, WorkProblems};
 use crate::id::{SessionId, ToolCallId, TurnId};
 
-/// The tool call that created a child session, and what the child inherited.
+/// The tool call that created the session of a subagent.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ParentView")]
 #[non_exhaustive]
-pub struct SessionParent {
+pub struct ParentCall {
     /// The parent session.
     pub session_id: SessionId,
     /// The turn of the parent.
@@ -23,6 +24,17 @@ pub struct SessionParent {
     pub tool_call_id: ToolCallId,
     /// Name of the agent definition; missing for a subagent without one.
     pub agent: Option<String>,
+}
+
+/// The tool call that created a child session, and what the child inherited.
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SessionParent {
+    /// The call.
+    #[serde(flatten)]
+    pub call: ParentCall,
     /// Number of sessions above this one, including those of the processes that started nuncio.
     pub depth: u32,
     /// The tools that the subagent may use: names, `PREFIX*`, and `!NAME` for a tool that it may

@@ -90,7 +90,7 @@ fn handler(
         let schema = schema.clone();
         Box::pin(async move {
             client.require_role(row.role)?;
-            let schema = schema.get_or_init(|| row.schemas().0);
+            let schema = schema.get_or_init(|| row.types.standalone().0);
             let result = match row.kind {
                 MethodKind::Call | MethodKind::Notification => call::answer(row, route, &state, client, request, schema).await,
                 MethodKind::Turn => turn::answer(row, &state, client, request, schema).await,

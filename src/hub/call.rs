@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::raw_output;
 use crate::config::AccessKind;
-use crate::content::{Location, Part, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus};
+use crate::content::{CallDetails, Part, ToolCategory, ToolContent, ToolKind, ToolLabel, ToolStatus};
 use crate::event::ToolChange;
 use crate::hooks::HookTool;
 use crate::id::ToolCallId;
@@ -37,12 +37,9 @@ impl CallUpdate {
 pub(super) struct Call {
     pub id: ToolCallId,
     pub title: String,
-    pub kind: ToolKind,
+    pub details: CallDetails,
     /// True if the agent reported a kind.
     pub has_kind: bool,
-    pub input: Value,
-    pub locations: Vec<Location>,
-    pub content: Vec<ToolContent>,
     pub output: Option<String>,
     pub running: bool,
     pub ended: bool,
@@ -52,7 +49,7 @@ impl Call {
     /// Returns the name, title and category of the tool for events. The name is one of nuncio's own
     /// tools if the call is of the same kind, so that rules about the tool apply to the call.
     pub(super) fn label(&self) -> ToolLabel {
-        let (name, category) = match self.kind {
+        let (name, category) = match self.details.kind {
             ToolKind::Execute => ("bash", ToolCategory::Command),
             ToolKind::Edit => ("edit", ToolCategory::File),
             ToolKind::Read => ("read", ToolCategory::File),
@@ -67,8 +64,8 @@ impl Call {
     /// Returns the kind of access. The described effect takes precedence over the kind that the
     /// agent gives.
     pub(super) fn access(&self) -> AccessKind {
-        let writes_files = self.content.iter().any(|content| matches!(content, ToolContent::Diff { .. }));
-        match self.kind {
+        let writes_files = self.details.content.iter().any(|content| matches!(content, ToolContent::Diff { .. }));
+        match self.details.kind {
             _ if self.command().is_some() => AccessKind::Exec,
             _ if writes_files => AccessKind::Write,
             ToolKind::Execute => AccessKind::Exec,
@@ -91,7 +88,7 @@ impl Call {
 
     /// Describes the call to hooks. An unknown command is `null`.
     pub(super) fn hook_tool(&self) -> HookTool {
-        let mut input = self.input.clone();
+        let mut input = self.details.input.clone();
         if self.access() == AccessKind::Exec && self.command().is_none() {
             match input.as_object_mut() {
                 Some(fields) => drop(fields.insert("command".into(), Value::Null)),
@@ -108,12 +105,12 @@ impl Call {
             value.as_array()?.iter().map(|word| word.as_str().map(String::from)).collect()
         };
         // Some agents give the arguments of the program separately.
-        let arguments = match &self.input["args"] {
+        let arguments = match &self.details.input["args"] {
             Value::Null => Vec::new(),
             arguments => words(arguments)?,
         };
         let line = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
-        let command = match &self.input["command"] {
+        let command = match &self.details.input["command"] {
             Value::String(line) if arguments.is_empty() => line.clone(),
             Value::String(program) => format!("{program} {}", line(&arguments)),
             // The arguments of a program. `bash -lc LINE` is shown as LINE.
@@ -129,16 +126,16 @@ impl Call {
 
     /// Returns whether the agent describes the call with more than a title.
     pub(super) fn is_described(&self) -> bool {
-        let has_input = self.input.as_object().map_or(!self.input.is_null(), |input| !input.is_empty());
-        has_input || (self.has_kind && (self.kind != ToolKind::Other || !self.content.is_empty()))
+        let has_input = self.details.input.as_object().map_or(!self.details.input.is_null(), |input| !input.is_empty());
+        has_input || (self.has_kind && (self.details.kind != ToolKind::Other || !self.details.content.is_empty()))
     }
 
     /// Replaces results that are JSON by their text. The text of files and commands is unchanged.
     pub(super) fn decode_result(&mut self) {
-        if self.kind != ToolKind::Other {
+        if self.details.kind != ToolKind::Other {
             return;
         }
-        for content in &mut self.content {
+        for content in &mut self.details.content {
             if let ToolContent::Content { content: Part::Text { text } } = content
                 && let Some(decoded) = raw_output::decoded(text)
             {
@@ -150,12 +147,13 @@ impl Call {
 
     /// Returns the paths that the call accesses, if the agent reported them.
     pub(super) fn paths(&self) -> Vec<PathBuf> {
-        let of_input = ["file_path", "path", "filePath", "abs_path"].iter().filter_map(|name| self.input[*name].as_str());
-        let of_content = self.content.iter().filter_map(|content| match content {
+        let of_input = ["file_path", "path", "filePath", "abs_path"].iter().filter_map(|name| self.details.input[*name].as_str());
+        let of_content = self.details.content.iter().filter_map(|content| match content {
             ToolContent::Diff { path, .. } => Some(path.clone()),
             _ => None,
         });
         let mut paths: Vec<PathBuf> = self
+            .details
             .locations
             .iter()
             .map(|location| location.path.clone())

@@ -18,6 +18,7 @@ use crate::error::{Kind, Result};
 use crate::limits;
 use crate::process::{Command, ProcessLauncher};
 use crate::runtime::Services;
+use crate::session::AgentProgram;
 use crate::workspace::create_private_dir;
 
 /// Maximum time of a command that reports the login of a hosted agent.
@@ -27,10 +28,8 @@ const AGENT_LOGIN_STATUS: Duration = Duration::from_secs(10);
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentCheck {
-    pub name: String,
-    pub kind: &'static str,
-    pub command: Vec<String>,
-    pub version: Option<String>,
+    #[serde(flatten)]
+    pub program: AgentProgram,
     /// Milliseconds until a session could be used.
     pub ms: Option<u64>,
     /// Ids of the agent's options, such as `mode` and `model`.
@@ -46,16 +45,18 @@ pub(crate) struct AgentCheck {
 pub(crate) async fn check(services: &Services, name: &str) -> AgentCheck {
     let Some(agent) = services.user.settings.agents.agents.get(name) else {
         let error = registry::unknown(services, name);
-        return AgentCheck { name: name.into(), problem: Some(error.message), hint: error.hint, ..AgentCheck::default() };
+        let program = AgentProgram { name: name.into(), command: Some(Vec::new()), ..AgentProgram::default() };
+        return AgentCheck { program, problem: Some(error.message), hint: error.hint, ..AgentCheck::default() };
     };
-    let mut report =
-        AgentCheck { name: name.into(), kind: agent.kind.id(), command: agent.command_line(), ..AgentCheck::default() };
+    let command = Some(agent.command_line());
+    let program = AgentProgram { name: name.into(), kind: agent.kind.id().into(), command, version: None };
+    let mut report = AgentCheck { program, ..AgentCheck::default() };
     let started = Instant::now();
     match start(services, name, agent).await {
         Ok(facts) => {
             report.ms = Some(started.elapsed().as_millis() as u64);
             report.options = facts.options.into_iter().map(|option| option.id).collect();
-            (report.version, report.login) = (facts.version, facts.login);
+            (report.program.version, report.login) = (facts.version, facts.login);
         }
         Err(error) => {
             let known = KnownAgent::find(agent);
@@ -67,10 +68,10 @@ pub(crate) async fn check(services: &Services, name: &str) -> AgentCheck {
             report.problem = Some(error.message);
         }
     }
-    if report.version.is_none() && report.problem.is_none() {
-        report.version = version(&services.launcher, agent).await;
+    if report.program.version.is_none() && report.problem.is_none() {
+        report.program.version = version(&services.launcher, agent).await;
     }
-    if let Some(version) = report.version.clone() {
+    if let Some(version) = report.program.version.clone() {
         reported_version::write(registry::data(services, name), agent.command_line(), version).await;
     }
     report

@@ -10,17 +10,13 @@ use serde_json::Value;
 use super::driver::TurnIo;
 use super::mcp_servers::AgentMcp;
 use super::opencode::OpencodeServers;
-use super::process::AgentProcess;
-use super::process_handle::ProcessSlot;
-use super::session_settings::SessionSettings;
+use super::process::{AgentProcess, ProgramStart};
 use crate::config::{HostedAgent, McpServer, SandboxMode};
 use crate::content::{Cost, Part, StopReason};
 use crate::context::commands::{self, SlashCommand};
 use crate::error::{Error, Result};
-use crate::event::Actor;
-use crate::process::{Command, ProcessLauncher};
+use crate::event::{Actor, SessionChange};
 use crate::session::{AgentChoice, AgentOption};
-use crate::web::HttpClients;
 
 /// The properties of the session with which a process is started.
 #[derive(Clone, Default, PartialEq)]
@@ -30,7 +26,7 @@ pub(super) struct LiveSetup {
     /// MCP servers that the client gave.
     pub given: BTreeMap<String, McpServer>,
     /// The settings that the agent receives when it starts.
-    pub settings: SessionSettings,
+    pub settings: SessionChange,
     pub sandbox: Option<SandboxMode>,
     /// The session has hooks for tool calls.
     pub has_hooks: bool,
@@ -38,15 +34,10 @@ pub(super) struct LiveSetup {
 
 /// The input for starting an agent for a session.
 pub(super) struct OpenInput {
-    pub name: String,
+    pub start: ProgramStart,
     pub settings: HostedAgent,
     /// The directory for files of the agent.
     pub data: PathBuf,
-    /// The program of the settings, with its directory and environment.
-    pub command: Command,
-    pub launcher: ProcessLauncher,
-    /// Receives the process when it is started.
-    pub process: ProcessSlot,
     pub setup: LiveSetup,
     /// The user's home.
     pub home: Option<PathBuf>,
@@ -57,8 +48,6 @@ pub(super) struct OpenInput {
     pub mcp: AgentMcp,
     /// The setting `config`, with values instead of names of environment variables.
     pub config: Option<String>,
-    /// The HTTP clients of the process.
-    pub web: HttpClients,
     /// The servers of OpenCode that sessions share.
     pub opencode: Arc<OpencodeServers>,
 }

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use super::call::{Call, CallUpdate};
 use super::turn_environment::TurnEnvironment;
 use super::turn_size::{BoundedTurn, TurnBytes, bounded, truncate};
-use crate::content::{Cost, Part, PlanEntry, Role, ToolContent, ToolKind, ToolStatus, Usage};
+use crate::content::{CallDetails, Cost, Part, PlanEntry, Role, ToolContent, ToolKind, ToolStatus, Usage};
 use crate::event::{Body, MessageExtra, Severity, ToolChange, ToolEnd, ToolStart, ToolUpdate, UsageUpdate};
 use crate::id::{MessageId, ToolCallId};
 use crate::limits;
@@ -152,16 +152,16 @@ impl<'a> TurnEvents<'a> {
         let ToolChange { title, kind, input, locations } = change;
         let change = ToolChange {
             title: title.filter(|title| !title.is_empty() && *title != call.title),
-            kind: kind.filter(|kind| *kind != call.kind),
-            input: input.filter(|input| *input != call.input),
-            locations: locations.filter(|locations| *locations != call.locations),
+            kind: kind.filter(|kind| *kind != call.details.kind),
+            input: input.filter(|input| *input != call.details.input),
+            locations: locations.filter(|locations| *locations != call.details.locations),
         };
-        let content = content.map(bounded).filter(|content| *content != call.content);
+        let content = content.map(bounded).filter(|content| *content != call.details.content);
         let ToolChange { title, kind, input, locations } = change.clone();
         call.title = title.unwrap_or_else(|| std::mem::take(&mut call.title));
-        call.kind = kind.unwrap_or(call.kind);
-        call.input = input.unwrap_or_else(|| call.input.take());
-        call.locations = locations.unwrap_or_else(|| std::mem::take(&mut call.locations));
+        call.details.kind = kind.unwrap_or(call.details.kind);
+        call.details.input = input.unwrap_or_else(|| call.details.input.take());
+        call.details.locations = locations.unwrap_or_else(|| std::mem::take(&mut call.details.locations));
         call.output = output.or(call.output.take());
         if let Some(more) = more_output {
             let output = call.output.get_or_insert_default();
@@ -169,7 +169,7 @@ impl<'a> TurnEvents<'a> {
             output.push_str(if output.len() > limits::AGENT_OUTPUT_BYTES_MAX { "" } else { &more });
         }
         if let Some(content) = &content {
-            call.content.clone_from(content);
+            call.details.content.clone_from(content);
         }
         let starts = status == Some(ToolStatus::InProgress) && !std::mem::replace(&mut call.running, true);
         let ends = matches!(status, Some(ToolStatus::Completed | ToolStatus::Failed));
@@ -191,17 +191,19 @@ impl<'a> TurnEvents<'a> {
         let call = Call {
             id: id.clone(),
             title: title.filter(|title| !title.is_empty()).unwrap_or_else(|| "tool call".into()),
-            kind: kind.unwrap_or(ToolKind::Other),
+            details: CallDetails {
+                kind: kind.unwrap_or(ToolKind::Other),
+                input: input.unwrap_or_else(|| Value::Object(serde_json::Map::new())),
+                locations: locations.unwrap_or_default(),
+                content: Vec::new(),
+            },
             has_kind: kind.is_some(),
-            input: input.unwrap_or_else(|| Value::Object(serde_json::Map::new())),
-            locations: locations.unwrap_or_default(),
-            content: Vec::new(),
             output: None,
             running: false,
             ended: false,
         };
-        let started = ToolStart::new(id, call.label(), call.kind, call.input.clone());
-        let started = ToolStart { locations: call.locations.clone(), ..started };
+        let started = ToolStart::new(id, call.label(), call.details.kind, call.details.input.clone());
+        let started = ToolStart { locations: call.details.locations.clone(), ..started };
         self.recorded.emit(Body::ToolStarted(started)).await;
         self.calls.insert(given.into(), call);
         self.order.push(given.into());
@@ -213,7 +215,7 @@ impl<'a> TurnEvents<'a> {
         let Some(call) = self.calls.get_mut(given).filter(|call| !call.ended) else { return };
         call.ended = true;
         call.decode_result();
-        let shown = call.content.iter().filter_map(|content| match content {
+        let shown = call.details.content.iter().filter_map(|content| match content {
             ToolContent::Content { content } => Some(content.as_text()),
             ToolContent::Diff { .. } | ToolContent::Terminal { .. } => None,
         });
@@ -224,10 +226,10 @@ impl<'a> TurnEvents<'a> {
         };
         truncate(&mut text, limits::AGENT_OUTPUT_BYTES_MAX);
         if shown.is_empty() && !text.is_empty() {
-            call.content.push(ToolContent::text(&text));
+            call.details.content.push(ToolContent::text(&text));
         }
         if let Some(problem) = problem {
-            call.content.push(ToolContent::text(problem));
+            call.details.content.push(ToolContent::text(problem));
             text = if text.is_empty() { problem.into() } else { format!("{text}\n{problem}") };
         }
         let tool = call.hook_tool();
@@ -236,16 +238,16 @@ impl<'a> TurnEvents<'a> {
             tool: Some(call.label()),
             status,
             output: vec![Part::text(&text)],
-            content: std::mem::take(&mut call.content),
-            locations: call.locations.clone(),
+            content: std::mem::take(&mut call.details.content),
+            locations: call.details.locations.clone(),
             details: None,
             effect: problem.map(|_| "unknown".into()),
         });
         // The id is kept, so that later updates of the call are ignored.
-        if call.kind == ToolKind::Edit {
+        if call.details.kind == ToolKind::Edit {
             self.environment.announced.lock().extend(call.paths());
         }
-        (call.input, call.output) = (Value::Null, None);
+        (call.details.input, call.output) = (Value::Null, None);
         let ran_denied = status == ToolStatus::Completed && self.environment.denied.lock().contains(&call.id);
         let title = call.title.clone();
         self.recorded.emit(completed).await;

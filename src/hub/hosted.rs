@@ -14,7 +14,7 @@ use super::conversation::COMPACT;
 use super::hosted_session::HostedSession;
 use super::hosted_turn::HostedTurn;
 use super::registry;
-use super::session_settings::SessionSettings;
+use super::session_settings;
 use crate::config::McpServer;
 use crate::content::StopReason;
 use crate::context::commands::SlashCommand;
@@ -30,7 +30,7 @@ impl HostedSession {
         let cwd = turn.log.state(|state| state.cwd.clone());
         registry::check_trust(&self.services, &self.name, &cwd)?;
         let loaded = self.services.settings(&cwd)?;
-        let wanted = turn.log.state(|state| SessionSettings::new(state, &self.services.overrides, &self.name));
+        let wanted = turn.log.state(|state| session_settings::wanted(&state.settings, &self.services.overrides, &self.name));
         self.turns.fetch_add(1, Ordering::Relaxed);
         let budget = TurnBudget::with_limits(turn, &loaded.settings, abilities::chosen_limits(&loaded));
         let idle_ttl = registry::idle_ttl(&self.services, &agent);

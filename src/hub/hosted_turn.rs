@@ -22,7 +22,7 @@ use super::process::AgentProcess;
 use super::process_record::ProcessRecord;
 use super::registry;
 use super::reported_version;
-use super::session_settings::SessionSettings;
+use super::session_settings;
 use super::start::{Start, StartedAgent};
 use super::turn_environment::TurnEnvironment;
 use super::turn_review::TurnReview;
@@ -57,7 +57,7 @@ pub(super) struct HostedTurn<'a> {
     pub loaded: LoadedSettings,
     pub cwd: PathBuf,
     /// The settings of the session for the agent.
-    pub wanted: SessionSettings,
+    pub wanted: SessionChange,
     pub budget: TurnBudget<'a>,
     /// Receives a notification for each report of usage.
     pub usage_reports: Notify,
@@ -254,7 +254,7 @@ impl HostedTurn<'_> {
             cwd: cwd.clone(),
             directories: turn.log.state(|state| state.additional_directories().to_vec()),
             given: session.given.lock().clone(),
-            settings: self.wanted.clone().at_start(agent),
+            settings: session_settings::at_start(self.wanted.clone(), agent),
             sandbox: self.sandbox(),
             has_hooks: session.services.has_call_hooks(loaded),
         };

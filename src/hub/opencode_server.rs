@@ -18,13 +18,12 @@ use tokio::time::{sleep, timeout};
 use crate::config::AGENT_PORT_VARIABLE;
 use crate::error::{Error, Result};
 use crate::hex::hex;
-use crate::hub::process::{AgentProcess, LineHandler, lost, unavailable};
-use crate::hub::process_handle::ProcessSlot;
+use crate::hub::process::{AgentProcess, LineHandler, ProgramStart, lost, unavailable};
 use crate::hub::refusal::AgentRefusal;
 use crate::json;
 use crate::limits;
-use crate::process::{Command, CommandKind, ProcessLauncher};
-use crate::web::{Destination, HttpClients, causes};
+use crate::process::CommandKind;
+use crate::web::{Destination, causes};
 
 /// Maximum time of one request that finds out whether the server of a hosted agent answers.
 const AGENT_PROBE: Duration = Duration::from_millis(500);
@@ -54,14 +53,6 @@ pub(super) struct OpencodeServer {
     password: String,
 }
 
-pub(super) struct ServerStart<'a> {
-    pub name: &'a str,
-    pub launcher: &'a ProcessLauncher,
-    pub command: Command,
-    pub process: &'a ProcessSlot,
-    pub web: &'a HttpClients,
-}
-
 /// Detects the line that the server prints when it listens.
 struct ReadyLine(watch::Sender<bool>);
 
@@ -83,7 +74,7 @@ impl LineHandler for ReadyLine {
 
 impl OpencodeServer {
     /// Starts a server on `port` if it is free, else on another port.
-    async fn start(start: &ServerStart<'_>, mut port: Option<u16>) -> Result<OpencodeServer> {
+    async fn start(start: &ProgramStart, mut port: Option<u16>) -> Result<OpencodeServer> {
         let mut attempt = 1;
         loop {
             let (server, ready) = OpencodeServer::spawn(start, port.take())?;
@@ -97,18 +88,18 @@ impl OpencodeServer {
         }
     }
 
-    fn spawn(start: &ServerStart<'_>, port: Option<u16>) -> Result<(OpencodeServer, watch::Receiver<bool>)> {
+    fn spawn(start: &ProgramStart, port: Option<u16>) -> Result<(OpencodeServer, watch::Receiver<bool>)> {
         let port = port.map_or_else(free_port, Ok)?;
         let password = hex(&random::<32>()?);
         let mut command = start.command.clone().env(PASSWORD, &password).env(AGENT_PORT_VARIABLE, port.to_string());
         if let CommandKind::Program(arguments) = &mut command.kind {
             arguments.extend(["serve", "--port", &port.to_string(), "--hostname", "127.0.0.1"].map(Into::into));
         }
-        let client = start.web.client(Destination::HostedAgent).map_err(|error| unavailable(start.name, causes(&error)))?;
+        let client = start.web.client(Destination::HostedAgent).map_err(|error| unavailable(&start.name, causes(&error)))?;
         let directory = command.cwd.to_string_lossy().into_owned();
         let (ready, listening) = watch::channel(false);
-        let process = AgentProcess::start(start.name, start.launcher, &command, start.process, Arc::new(ReadyLine(ready)))?;
-        Ok((OpencodeServer { name: start.name.into(), process, client, port, directory, password }, listening))
+        let process = AgentProcess::start(&ProgramStart { command, ..start.clone() }, Arc::new(ReadyLine(ready)))?;
+        Ok((OpencodeServer { name: start.name.clone(), process, client, port, directory, password }, listening))
     }
 
     /// Waits until the server answers, and checks that it is this server.
@@ -279,7 +270,7 @@ pub(super) struct ServerLease {
 impl OpencodeServers {
     /// Returns the running server with this key, or starts one. Without a key, the server is not
     /// shared.
-    pub(super) async fn lease(&self, key: Option<&str>, start: ServerStart<'_>) -> Result<ServerLease> {
+    pub(super) async fn lease(&self, key: Option<&str>, start: ProgramStart) -> Result<ServerLease> {
         let slot = key.map(|key| self.slots().entry(key.into()).or_default().clone()).unwrap_or_default();
         let mut place = slot.lock().await;
         if let Some(server) = place.server.upgrade().filter(|server| !server.process.has_ended()) {

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use super::abilities::{self, Means};
 use super::conversation::{AgentReport, HostedConversation};
 use super::process::unavailable;
-use super::session_settings::SessionSettings;
 use crate::config::{HostedAgent, Policy};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, SessionChange, Severity};
@@ -24,7 +23,7 @@ const THINKING: &str = "thought_level";
 /// The origins of the wanted values.
 pub(super) struct WantedOptions<'a> {
     pub agent: &'a HostedAgent,
-    pub session: &'a SessionSettings,
+    pub session: &'a SessionChange,
     /// The policy of the mode `ask`.
     pub default: Policy,
 }
@@ -40,7 +39,7 @@ pub(super) async fn apply(
     let mut wanted = turn.log.state(|state| state.settings.agent_options.clone());
     let is_option = |setting| abilities::means(agent, setting) == Some(Means::Option);
     let model = session.model.clone().filter(|_| is_option(AgentSetting::Model));
-    let thinking = session.thinking.filter(|_| is_option(AgentSetting::Thinking)).map(|level| level.as_str().to_owned());
+    let thinking = session.thinking.as_ref().filter(|_| is_option(AgentSetting::Thinking)).map(ToString::to_string);
     for (category, value) in [(MODEL, model), (THINKING, thinking)] {
         if let Some(value) = value {
             let options = conversation.report().options;
@@ -73,7 +72,7 @@ pub(super) async fn apply(
 
 /// Returns the model that an agent uses in place of the wanted one. A choice of the option `model`
 /// may stand for any model, and a version may follow the name of a model.
-pub(super) fn other_model(session: &SessionSettings, report: &AgentReport) -> Option<String> {
+pub(super) fn other_model(session: &SessionChange, report: &AgentReport) -> Option<String> {
     let (wanted, used) = (session.model.as_deref()?, report.model_in_use.as_deref()?);
     let is_choice = |option: &AgentOption| option.id == MODEL && option.choices.iter().any(|choice| choice.value == wanted);
     (!used.starts_with(wanted) && !report.options.iter().any(is_choice)).then(|| used.to_owned())

@@ -13,13 +13,11 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::conversation::OpenInput;
 use super::message_queue::{MessageReceiver, MessageSender, message_queue};
-use super::process::{AgentProcess, LineHandler, unavailable};
+use super::process::{AgentProcess, LineHandler, ProgramStart, unavailable};
 use super::refusal::AgentRefusal;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::process::Command;
 use crate::rpc::message::InvalidMessage;
 
 /// The error code of JSON-RPC for a message that is not JSON.
@@ -102,15 +100,22 @@ struct PeerCore<S> {
     refused: mpsc::Sender<Value>,
 }
 
+/// A turn that a request started.
+pub(super) struct PeerTurn {
+    pub stderr_before: String,
+    pub inbox: MessageReceiver<AgentMessage>,
+    /// The id of the request.
+    pub request: Value,
+}
+
 impl<S: PeerState> Peer<S> {
     /// Starts the agent.
-    pub(super) fn start(opening: &OpenInput, command: &Command, state: S) -> Result<Arc<Peer<S>>> {
+    pub(super) fn start(program: &ProgramStart, state: S) -> Result<Arc<Peer<S>>> {
         let (refused, mut responses) = mpsc::channel(limits::AGENT_MESSAGES_QUEUED_MAX);
         let (pending, turn, state) = (Mutex::default(), Mutex::default(), Mutex::new(state));
         let shared = Arc::new(PeerCore { next: AtomicU64::new(1), pending, turn, state, refused });
-        let OpenInput { name, launcher, process, .. } = opening;
-        let process = AgentProcess::start(name, launcher, command, process, shared.clone())?;
-        let peer = Arc::new(Peer { name: name.clone(), process, shared });
+        let process = AgentProcess::start(program, shared.clone())?;
+        let peer = Arc::new(Peer { name: program.name.clone(), process, shared });
         let weak = Arc::downgrade(&peer);
         crate::task::spawn(async move {
             while let Some(response) = responses.recv().await {
@@ -193,6 +198,12 @@ impl<S: PeerState> Peer<S> {
         let id = self.shared.next_id();
         self.send(AgentMessage::Request { id: id.clone(), method: method.into(), params }).await?;
         Ok(id)
+    }
+
+    /// Starts a turn with a request, whose response is queued like that of [`Peer::begin`].
+    pub(super) async fn begin_turn(&self, method: &str, params: Value) -> Result<PeerTurn> {
+        let (stderr_before, inbox) = (self.process.stderr(), self.attach());
+        Ok(PeerTurn { stderr_before, inbox, request: self.begin(method, params).await? })
     }
 
     pub(super) async fn notify(&self, method: &str, params: Value) -> Result<()> {

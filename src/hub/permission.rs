@@ -49,8 +49,7 @@ pub(super) struct Choice {
 impl AgentRequest {
     /// Returns a digest that is equal for requests about the same call.
     pub(super) fn key(&self) -> Vec<u8> {
-        let Call { kind, title, input, locations, content, .. } = &self.call;
-        let described = serde_json::to_vec(&(kind, title, input, locations, content)).unwrap_or_default();
+        let described = serde_json::to_vec(&(&self.call.title, &self.call.details)).unwrap_or_default();
         digest(&SHA256, &described).as_ref().to_vec()
     }
 }
@@ -130,7 +129,7 @@ impl<'a> PermissionDecider<'a> {
         cancel: &CancellationToken,
     ) -> (Option<PermissionId>, PermissionAnswer) {
         let timeout = Duration::from_secs(self.loaded.settings.permissions.timeout_s);
-        let mut content = call.content.clone();
+        let mut content = call.details.content.clone();
         // Include the command: the agent's own description may omit it.
         content.extend(call.command().map(ToolContent::text));
         self.bytes.add(&(&call.title, &content, options));
@@ -183,7 +182,7 @@ impl<'a> PermissionDecider<'a> {
         let rules = Rules::new(self.loaded, remembered);
         let (kind, tool) = (call.access(), call.tool_name());
         let command = call.command();
-        let url = call.input["url"].as_str();
+        let url = call.details.input["url"].as_str();
         let place = |path: &Path| access_path(self.workspace.resolve(&path.to_string_lossy()), kind, self.workspace);
         let mut line = (kind == AccessKind::Exec)
             .then(|| command.as_ref().map_or_else(CommandLine::unknown, |command| CommandLine::parse("", command)));
@@ -192,7 +191,8 @@ impl<'a> PermissionDecider<'a> {
         let paths: Vec<AccessPath> = match kind {
             // The directory of the command, if it differs from the session's.
             AccessKind::Exec => {
-                let directories = ["cwd", "workdir", "directory", "dir_path"].iter().filter_map(|name| call.input[*name].as_str());
+                let directories =
+                    ["cwd", "workdir", "directory", "dir_path"].iter().filter_map(|name| call.details.input[*name].as_str());
                 directories.map(|directory| place(Path::new(directory))).filter(|place| place.real != place.cwd).collect()
             }
             _ => call.paths().iter().map(|path| place(path)).collect(),

@@ -25,6 +25,7 @@ use crate::process::{Child, ChildExit, Command, Output, ProcessLauncher, StartTi
 use crate::rpc::lines::{Line, LineReader};
 use crate::rpc::message::InvalidMessage;
 use crate::session::clock::now_ms;
+use crate::web::HttpClients;
 
 /// Maximum time that a starting agent, which has asked for a login, takes to send a response.
 const AGENT_LOGIN: Duration = Duration::from_secs(5);
@@ -78,16 +79,24 @@ impl Deref for AgentProcess {
     }
 }
 
+/// The input for starting the program of an agent.
+#[derive(Clone)]
+pub(super) struct ProgramStart {
+    /// The name of the agent.
+    pub name: String,
+    pub launcher: ProcessLauncher,
+    /// The program of the settings, with its directory and environment.
+    pub command: Command,
+    /// Receives the process when it is started.
+    pub process: ProcessSlot,
+    /// The HTTP clients of the process.
+    pub web: HttpClients,
+}
+
 impl AgentProcess {
-    /// Starts `command`. `handler` receives each line of its standard output that is a JSON object.
-    /// `slot` holds the process from now on.
-    pub(super) fn start(
-        name: &str,
-        launcher: &ProcessLauncher,
-        command: &Command,
-        slot: &ProcessSlot,
-        handler: Arc<dyn LineHandler>,
-    ) -> Result<AgentProcess> {
+    /// Starts a program. `handler` receives each line of its standard output that is a JSON object.
+    pub(super) fn start(start: &ProgramStart, handler: Arc<dyn LineHandler>) -> Result<AgentProcess> {
+        let ProgramStart { name, launcher, command, process, .. } = start;
         let (child, stdin, errors) = launcher.spawn_captured(command).map_err(|error| unavailable(name, error.message))?;
         let (input, lines) = mpsc::channel(limits::AGENT_MESSAGES_QUEUED_MAX);
         let (ended, ending) = watch::channel(None);
@@ -101,8 +110,8 @@ impl AgentProcess {
         });
         let guard = stop.clone().drop_guard();
         let handle = ProcessHandle { cwd: command.cwd.clone(), started_ms: now_ms(), processes, stop, ended: ending };
-        *slot.lock() = Some(handle.clone());
-        Ok(AgentProcess { name: name.into(), input, handle, stderr, _stop: guard })
+        *process.lock() = Some(handle.clone());
+        Ok(AgentProcess { name: name.clone(), input, handle, stderr, _stop: guard })
     }
 
     /// Queues a message. Stops a process that does not read its input.

@@ -103,7 +103,7 @@ pub(super) fn codex_home(services: &Services, command: &Command) -> Option<PathB
 pub(super) fn check_identity(opening: &OpenInput, agent: &Value) -> Result<()> {
     let is_copilot = agent["name"].as_str().is_some_and(|name| name.to_lowercase().contains("copilot"));
     let mut directories = std::iter::once(&opening.setup.cwd).chain(&opening.setup.directories).filter(|_| is_copilot);
-    directories.try_for_each(|directory| check_hooks(&opening.name, directory, opening.home.as_deref()))
+    directories.try_for_each(|directory| check_hooks(&opening.start.name, directory, opening.home.as_deref()))
 }
 
 /// Fails if `cwd` or a directory above it has hooks of Copilot, in whatever state.

@@ -14,14 +14,18 @@ use super::opencode::OpencodeServers;
 use super::own_rules::{AskingSettings, OwnRules};
 use super::process_handle::ProcessSlot;
 use super::project_files::project_files;
-use super::{attach, process::unavailable, project_config, reported_version};
+use super::{
+    attach,
+    process::{ProgramStart, unavailable},
+    project_config, reported_version,
+};
 use crate::config::{AgentKind, HostedAgent, Trust};
 use crate::content::Cost;
 use crate::error::{Error, Kind, Result};
 use crate::options::Mode;
 use crate::process::{Command, find_program};
 use crate::runtime::Services;
-use crate::session::AgentInfo;
+use crate::session::{AgentInfo, AgentProgram};
 use crate::toolkit::git::quoted;
 
 /// Returns the settings of an agent that may be used.
@@ -71,20 +75,23 @@ pub(super) fn opening(
     opencode: &Arc<OpencodeServers>,
 ) -> Result<OpenInput> {
     let data = data(services, name);
-    Ok(OpenInput {
+    let start = ProgramStart {
         name: name.into(),
-        settings: settings.clone(),
+        launcher: services.launcher.clone(),
         command: command(services, name, settings, cwd, &data)?,
+        process: ProcessSlot::default(),
+        web: services.models.clients.clone(),
+    };
+    Ok(OpenInput {
+        start,
+        settings: settings.clone(),
         config: config(services, name, settings)?,
         data,
-        launcher: services.launcher.clone(),
-        process: ProcessSlot::default(),
         setup: LiveSetup { cwd: cwd.into(), ..LiveSetup::default() },
         home: services.places.home.clone(),
         session: None,
         cost: Cost::default(),
         mcp: AgentMcp::default(),
-        web: services.models.clients.clone(),
         opencode: opencode.clone(),
     })
 }
@@ -177,8 +184,9 @@ pub(super) fn list(services: &Services) -> Vec<AgentInfo> {
             .err()
             .map(|error| error.to_string())
             .or_else(|| find(command.first()?, path).is_none().then(|| format!("{} was not found", command[0])));
-        let version = reported_version::read(&data(services, name), &command).unwrap_or_default();
-        AgentInfo { name: name.clone(), kind: agent.kind.id(), version, command, problem }
+        let version = reported_version::read(&data(services, name), &command);
+        let program = AgentProgram { name: name.clone(), kind: agent.kind.id().into(), command: Some(command), version };
+        AgentInfo { program, problem, processes: None }
     };
     agents.agents.iter().map(entry).collect()
 }

@@ -42,18 +42,19 @@ impl Start<'_> {
         let depth = services.depth_of(Some(&turn.log.id), self.session.parent.as_ref()) + 1;
         let session = turn.log.state(|state| state.settings.agent_session.clone());
         let mut opening = registry::opening(services, name, agent, &setup.cwd, self.opencode)?;
-        opening.command = self.command(opening.command, setup, session.as_deref(), depth);
+        opening.start.process = self.process.clone();
+        opening.start.command = self.command(opening.start.command, setup, session.as_deref(), depth);
         if let Some(mode) = setup.sandbox {
             let roots = std::iter::once(&setup.cwd).chain(&setup.directories).cloned().collect();
             let sandbox = ProcessSandbox { services, name, agent, mode, roots, data: opening.data.clone() };
-            opening.command = sandbox.confine(opening.command)?;
+            opening.start.command = sandbox.confine(opening.start.command)?;
         }
         let (mut mcp, mut token) = (AgentMcp::default(), None);
         if agent.mcp {
             mcp.give(services, setup.given.clone())?;
             // In a sandbox, the program could not read nuncio's directories.
             if setup.sandbox.is_none() {
-                mcp.add_own(services, &opening.command.env_set);
+                mcp.add_own(services, &opening.start.command.env_set);
             }
             // No token for a shared server: all its sessions would use the token of one of them.
             if agent.scope == AgentScope::Session {
@@ -66,7 +67,6 @@ impl Start<'_> {
             session,
             cost: turn.log.state(|state| state.turns.total().1).unwrap_or_default(),
             mcp,
-            process: self.process.clone(),
             ..opening
         };
         let conversation = (agent.kind.protocol().open)(opening).await?;

@@ -75,10 +75,7 @@ impl TerminalHook {
 
 /// The state of one agent in a terminal.
 struct Terminal {
-    agent: &'static str,
-    title: Option<String>,
-    cwd: PathBuf,
-    status: AgentStatus,
+    session: TerminalSession,
     transcript: Option<TranscriptEnd>,
     /// Time of the last hook or change of the transcript.
     active: Instant,
@@ -132,7 +129,7 @@ impl TerminalSessions {
         now: Instant,
     ) {
         let id = session.filter(|id| !id.is_empty()).unwrap_or_else(|| cwd.to_string_lossy().into_owned());
-        self.update(PROGRAM, id, cwd, (Some(status), now), |terminal| terminal.title = title);
+        self.update(PROGRAM, id, cwd, (Some(status), now), |terminal| terminal.session.title = title);
     }
 
     /// Sets the status of an agent, if there is one, and changes other facts. `none` removes it.
@@ -145,7 +142,7 @@ impl TerminalSessions {
         change: impl FnOnce(&mut Terminal),
     ) {
         let mut terminals = self.terminals();
-        let shown = |terminal: &Terminal| (terminal.status, terminal.title.clone());
+        let shown = |terminal: &Terminal| (terminal.session.status, terminal.session.title.clone());
         let before = terminals.get(&id).map(shown);
         if status == Some(AgentStatus::None) {
             terminals.remove(&id);
@@ -153,11 +150,14 @@ impl TerminalSessions {
             if !terminals.contains_key(&id) {
                 make_room(&mut terminals);
             }
-            let new =
-                || Terminal { agent, title: None, cwd: cwd.clone(), status: AgentStatus::Idle, transcript: None, active: now };
+            let new = || {
+                let (agent, agent_session, status) = (agent.into(), id.clone(), AgentStatus::Idle);
+                let session = TerminalSession { agent, agent_session, cwd: cwd.clone(), status, title: None };
+                Terminal { session, transcript: None, active: now }
+            };
             let terminal = terminals.entry(id.clone()).or_insert_with(new);
-            terminal.status = status.unwrap_or(terminal.status);
-            (terminal.cwd, terminal.active) = (cwd, now);
+            terminal.session.status = status.unwrap_or(terminal.session.status);
+            (terminal.session.cwd, terminal.active) = (cwd, now);
             change(terminal);
         }
         let after = terminals.get(&id).map(shown);
@@ -173,20 +173,13 @@ impl TerminalSessions {
         self.read_transcripts(now);
         let mut terminals = self.terminals();
         expire(&mut terminals, now);
-        let row = |(id, terminal): (&String, &Terminal)| TerminalSession {
-            agent: terminal.agent.into(),
-            agent_session: id.clone(),
-            cwd: terminal.cwd.clone(),
-            status: terminal.status,
-            title: terminal.title.clone(),
-        };
-        terminals.iter().map(row).collect()
+        terminals.values().map(|terminal| terminal.session.clone()).collect()
     }
 
     fn read_transcripts(&self, now: Instant) {
         let working: Vec<(String, TranscriptEnd)> = {
             let terminals = self.terminals();
-            let working = terminals.iter().filter(|(_, terminal)| terminal.status > AgentStatus::Idle);
+            let working = terminals.iter().filter(|(_, terminal)| terminal.session.status > AgentStatus::Idle);
             working.filter_map(|(id, terminal)| Some((id.clone(), terminal.transcript.clone()?))).collect()
         };
         // Read the files without the lock, so that hooks do not wait.
@@ -201,7 +194,7 @@ impl TerminalSessions {
             }
             (terminal.transcript, terminal.active) = (Some(after), now);
             if interrupted {
-                terminal.status = AgentStatus::Idle;
+                terminal.session.status = AgentStatus::Idle;
             }
         }
     }
@@ -213,8 +206,8 @@ fn expire(terminals: &mut HashMap<String, Terminal>, now: Instant) {
     let silent = |terminal: &Terminal| now.saturating_duration_since(terminal.active);
     terminals.retain(|_, terminal| silent(terminal) < TERMINAL_KEPT);
     for terminal in terminals.values_mut() {
-        if terminal.status == AgentStatus::Busy && silent(terminal) >= TERMINAL_SILENT {
-            terminal.status = AgentStatus::Idle;
+        if terminal.session.status == AgentStatus::Busy && silent(terminal) >= TERMINAL_SILENT {
+            terminal.session.status = AgentStatus::Idle;
         }
     }
 }

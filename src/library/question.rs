@@ -4,11 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
 
 use crate::api::PermissionView;
 use crate::config::{Policy, Rule};
-use crate::content::{Location, ToolCategory, ToolContent, ToolKind};
+use crate::content::{CallDetails, ToolCategory, ToolContent, ToolKind};
 use crate::id::SessionId;
 use crate::options::Mode;
 use crate::permission::AccessKind;
@@ -45,26 +44,20 @@ pub struct Question {
     pub title: String,
     /// The kind of resources that the call accesses; `None` if it is unknown.
     pub category: Option<ToolCategory>,
-    /// The input of the call; null for a request about a budget.
-    pub input: Value,
-    /// The change or command to approve.
-    pub content: Vec<ToolContent>,
-    kind: ToolKind,
-    locations: Vec<Location>,
+    /// The effect of the call.
+    pub details: CallDetails,
 }
 
 impl Question {
     pub(super) fn new(view: PermissionView) -> Question {
         let PermissionView { session_id, tool_call, .. } = view;
-        let (input, tool) = (tool_call.input, tool_call.tool);
-        let (content, category) = (tool_call.content, tool.category);
-        let (kind, locations) = (tool_call.kind, tool_call.locations);
-        Question { session_id, tool: tool.name, title: tool.title, category, input, content, kind, locations }
+        let (tool, details) = (tool_call.tool, tool_call.details);
+        Question { session_id, tool: tool.name, title: tool.title, category: tool.category, details }
     }
 
     /// Returns the command line, if the call runs one.
     pub fn command(&self) -> Option<&str> {
-        self.input["command"].as_str().filter(|_| self.category == Some(ToolCategory::Command))
+        self.details.input["command"].as_str().filter(|_| self.category == Some(ToolCategory::Command))
     }
 
     /// Returns whether the call runs only commands that begin with these words. All commands of the
@@ -90,8 +83,9 @@ impl Question {
     /// far as the tool names them: empty for a command, and for a tool of this program whose kind
     /// is not [`ToolKind::Edit`].
     pub fn changed_files(&self) -> Vec<&Path> {
-        let named = self.locations.iter().filter(|_| self.kind == ToolKind::Edit).map(|location| location.path.as_path());
-        let shown = self.content.iter().filter_map(|content| match content {
+        let named =
+            self.details.locations.iter().filter(|_| self.details.kind == ToolKind::Edit).map(|location| location.path.as_path());
+        let shown = self.details.content.iter().filter_map(|content| match content {
             ToolContent::Diff { path, .. } => Some(path.as_path()),
             _ => None,
         });

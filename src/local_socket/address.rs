@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::store::NodeAddress;
+use crate::store::NodeRow;
 
 /// Version of the messages between processes.
 pub(crate) const PROTOCOL_VERSION: u32 = 3;
@@ -23,18 +23,7 @@ pub(crate) struct PeerAddress {
     /// The version of the messages that the process understands ([`PROTOCOL_VERSION`]).
     pub version: u32,
     /// The node, if the process has another data directory, whose socket cannot be reached.
-    pub remote: Option<RemoteNode>,
-}
-
-/// A node on another machine, or with another data directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RemoteNode {
-    pub incarnation: i64,
-    pub name: String,
-    /// `None` if it accepts no connections.
-    pub address: Option<NodeAddress>,
-    /// The node that passes connections on to the socket of the process, if it accepts none.
-    pub gateway: Option<NodeAddress>,
+    pub remote: Option<NodeRow>,
 }
 
 impl PeerAddress {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
-use super::address::{PROTOCOL_VERSION, PeerAddress, RemoteNode, common_version};
+use super::address::{PROTOCOL_VERSION, PeerAddress, common_version};
 use super::connection::PeerConnection;
 use super::files::{self, SocketFile};
 use crate::cluster::Cluster;
@@ -127,7 +127,7 @@ impl Peers {
     /// Returns a connection to a node, which may not be open yet. Returns `session_busy` if there
     /// can be none.
     #[cfg(feature = "postgres")]
-    fn connect_to_node(&self, process: &PeerAddress, node: &RemoteNode, version: u32) -> Result<Arc<PeerConnection>> {
+    fn connect_to_node(&self, process: &PeerAddress, node: &NodeRow, version: u32) -> Result<Arc<PeerConnection>> {
         let unreachable = |why: &str, hint: &str| Error::new(Kind::SessionBusy, format!("node {} {why}", node.name)).hint(hint);
         let Some(cluster) = self.cluster.clone() else {
             return Err(unreachable("is on another machine", "set cluster.secret_file on both machines"));
@@ -151,7 +151,7 @@ impl Peers {
 
     /// Returns `session_busy`: a build without PostgreSQL has no other nodes.
     #[cfg(not(feature = "postgres"))]
-    fn connect_to_node(&self, _: &PeerAddress, node: &RemoteNode, _: u32) -> Result<Arc<PeerConnection>> {
+    fn connect_to_node(&self, _: &PeerAddress, node: &NodeRow, _: u32) -> Result<Arc<PeerConnection>> {
         Err(Error::new(Kind::SessionBusy, format!("node {} is on another machine", node.name)))
     }
 

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::config::{Ability, Price};
 use crate::options::Thinking;
@@ -15,15 +16,35 @@ pub(crate) const CONTEXT_WINDOW: u64 = 128_000;
 /// Maximum size of an answer of an unknown model, in tokens, for protocols that require a value.
 pub(crate) const MAX_OUTPUT_TOKENS: u32 = 8_192;
 
-/// Properties of a model. An absent property is unknown.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+/// The limits and the price of a model. An absent one is unknown.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct ModelProperties {
+pub struct ModelLimits {
     /// Maximum size of a request, in tokens.
     pub context_window: Option<u64>,
     /// Maximum size of an answer, in tokens.
     pub max_output_tokens: Option<u32>,
     pub price: Option<Price>,
+}
+
+impl ModelLimits {
+    /// Completes missing ones from `other`.
+    pub(crate) fn or(self, other: ModelLimits) -> ModelLimits {
+        ModelLimits {
+            context_window: self.context_window.or(other.context_window),
+            max_output_tokens: self.max_output_tokens.or(other.max_output_tokens),
+            price: self.price.or(other.price),
+        }
+    }
+}
+
+/// Properties of a model. An absent property is unknown.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ModelProperties {
+    #[serde(flatten)]
+    pub limits: ModelLimits,
     pub abilities: Option<Vec<Ability>>,
     /// The thinking levels that the model accepts, in ascending order.
     pub thinking: Vec<Thinking>,
@@ -71,7 +92,8 @@ fn similar(id: &str, name: &str, named: &[RowText], families: impl Iterator<Item
         return parse(row);
     }
     if let Some((_, row)) = named.first() {
-        return ModelProperties { price: None, ..parse(row) };
+        let properties = parse(row);
+        return ModelProperties { limits: ModelLimits { price: None, ..properties.limits }, ..properties };
     }
     let families = families.filter(|(prefix, _)| begins_with(name, prefix));
     families.max_by_key(|(prefix, _)| prefix.len()).map(|(_, row)| parse(row)).unwrap_or_default()

@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::calls::RunningCalls;
 use crate::api::{
-    self, AGENTS, ANSWERED, App, CALL, CANCEL, CallContext, CallNumber, Client, ForwardedCall, ForwardedReply, MethodKind,
-    ProcessQuery, RELEASE, Release, SHOWN, STARTED, Scope, ShownEvents, TAKE, TurnStart,
+    self, AGENTS, ANSWERED, App, CALL, CANCEL, CallContext, CallNumber, ForwardedCall, ForwardedReply, MethodKind, ProcessQuery,
+    RELEASE, Release, SHOWN, STARTED, Scope, ShownEvents, TAKE, TurnStart,
 };
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
@@ -97,10 +97,9 @@ impl PeerHandler {
         }
         let mut params = api::object(call.params)?;
         row.flatten_params(&mut params)?;
-        let client = Client::described(call.client);
         // A turn of an HTTP client continues when the connection ends.
-        let cancel = if client.local.is_some() { cancel.child_token() } else { CancellationToken::new() };
-        let (connection, number, answers) = (self.connection.clone(), call.call, call.answers);
+        let cancel = if call.client.local.is_some() { cancel.child_token() } else { CancellationToken::new() };
+        let (client, connection, number, answers) = (call.client, self.connection.clone(), call.call, call.answers);
         client.on_show(Box::new(move |session, after| {
             if answers {
                 session.respond_until_idle();
@@ -115,7 +114,7 @@ impl PeerHandler {
             repeated_after: call.repeated_after,
             turn_started: call.reports_start.then(|| Arc::new(Mutex::new(Some(sender)))),
             place: (row.scope != Scope::Here).then(|| self.app.add_call(&call.session)),
-            ..CallContext::new(self.app.clone(), Arc::new(client), cancel.clone())
+            ..CallContext::new(self.app.clone(), client, cancel.clone())
         };
         self.calls.begin(number, cancel, cx.answered.clone());
         // Only a turn of a local client waits until its response is written.

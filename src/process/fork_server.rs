@@ -15,6 +15,7 @@ use rustix::net::SendFlags;
 
 use super::command::Command;
 use super::fork::fork;
+use super::fork_server_handle::HelperArguments;
 use super::lease::DeadlineMemory;
 use super::order::{LEFT, Order, SWEPT, receive};
 use super::os::{self, CommandMark, Guard, Watch};
@@ -44,7 +45,7 @@ pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
     let _ = rustix::process::setsid();
     let open_files = arguments.next().and_then(|text| text.to_str()?.parse().ok());
     let served = match open_files {
-        Some(open_files) => serve(open_files, arguments.map(PathBuf::from).collect()),
+        Some(open_files) => serve(HelperArguments { open_files, git_dirs: arguments.map(PathBuf::from).collect() }),
         None => Err(io::Error::new(io::ErrorKind::InvalidInput, "this subcommand is internal to nuncio")),
     };
     if let Err(error) = &served {
@@ -56,10 +57,7 @@ pub fn helper_main(mut arguments: impl Iterator<Item = OsString>) -> ! {
 /// The supervisors, by process id, and the readers.
 struct Supervisors {
     running: HashMap<u32, SupervisedCommand>,
-    /// Soft limit on open files for commands.
-    open_files: u64,
-    /// Directories that variables of commands name as git directories.
-    git_dirs: Vec<PathBuf>,
+    arguments: HelperArguments,
     watch: Watch,
     /// True if the system permits mounts. Set when it is first tried.
     mounts: OnceCell<bool>,
@@ -83,13 +81,12 @@ struct SupervisedCommand {
 
 /// Serves until the other end of the socket is closed, which closes all lifelines, and then until
 /// all supervisors have ended.
-fn serve(open_files: u64, git_dirs: Vec<PathBuf>) -> io::Result<()> {
+fn serve(arguments: HelperArguments) -> io::Result<()> {
     os::adopt_descendants()?;
     let signals = Signals::open()?;
     let mut supervisors = Supervisors {
         running: HashMap::new(),
-        open_files,
-        git_dirs,
+        arguments,
         watch: Watch::new(),
         mounts: OnceCell::new(),
         lost: Vec::new(),
@@ -162,7 +159,7 @@ impl Supervisors {
         guard.watch(&mut self.watch);
         // The report ends when this is closed, too.
         let lifeline = descriptors.first().filter(|_| guard.is_needed()).and_then(|lifeline| lifeline.try_clone().ok());
-        if let Some((pid, mark)) = start(command, &guard, descriptors, self.open_files, self.lease.as_ref()) {
+        if let Some((pid, mark)) = start(command, &guard, descriptors, self.arguments.open_files, self.lease.as_ref()) {
             let guard = lifeline.map(|lifeline| (guard, lifeline));
             self.running.insert(pid, SupervisedCommand { number, mark, guard, until: None });
         }
@@ -172,7 +169,7 @@ impl Supervisors {
     fn named(&self, command: &Command) -> Vec<PathBuf> {
         let set = command.env_set.iter().filter(|(name, _)| GIT_DIR_VARIABLES.iter().any(|known| name == known));
         set.map(|(_, value)| value.into())
-            .chain(self.git_dirs.iter().cloned())
+            .chain(self.arguments.git_dirs.iter().cloned())
             .map(|path: PathBuf| command.cwd.join(path))
             .collect()
     }

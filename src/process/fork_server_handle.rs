@@ -30,20 +30,26 @@ const SWEEP_WAIT: Duration = Duration::from_secs(5);
 pub(super) const HELPER_NAME: &str = "nuncio";
 pub(super) const HELPER: &str = "helper";
 
+/// The command-line arguments of the fork server after [`HELPER`].
+#[derive(Clone, Debug)]
+pub(super) struct HelperArguments {
+    /// Soft limit on open files for commands.
+    pub open_files: u64,
+    /// Directories that variables of the environment name as git directories.
+    pub git_dirs: Arc<[PathBuf]>,
+}
+
 /// A handle to the fork server. Clones share one server process.
 #[derive(Clone, Debug)]
 pub(super) struct ForkServer {
     exe: PathBuf,
-    /// Soft limit on open files for commands.
-    pub open_files: u64,
+    pub arguments: HelperArguments,
     /// Names of the environment variables that commands do not receive.
     pub hidden: Arc<[String]>,
     /// The environment of the server and of all commands, instead of that of this process.
     pub environment: Option<Arc<[(String, String)]>>,
     /// An environment variable of all commands.
     pub variable: Option<(&'static str, String)>,
-    /// Directories that variables of the environment name as git directories.
-    pub git_dirs: Arc<[PathBuf]>,
     /// The sandbox of all commands that have none. Then no command has a network.
     pub confinement: Option<Arc<Sandbox>>,
     /// The lease under which commands run; `None` for a process that is no node.
@@ -62,11 +68,10 @@ impl ForkServer {
     pub(crate) fn new(exe: PathBuf) -> ForkServer {
         ForkServer {
             exe,
-            open_files: CHILD_OPEN_FILES,
+            arguments: HelperArguments { open_files: CHILD_OPEN_FILES, git_dirs: Arc::default() },
             hidden: Arc::default(),
             environment: None,
             variable: None,
-            git_dirs: Arc::default(),
             confinement: None,
             lease: None,
             running: Arc::default(),
@@ -163,7 +168,8 @@ struct ServerProcess {
 
 impl ServerProcess {
     fn start(server: &ForkServer) -> io::Result<ServerProcess> {
-        let ForkServer { exe, open_files, hidden, environment, variable, git_dirs, lease, .. } = server;
+        let ForkServer { exe, arguments: HelperArguments { open_files, git_dirs }, hidden, environment, variable, lease, .. } =
+            server;
         let (orders, theirs) = os::order_sockets()?;
         sockopt::set_socket_timeout(&orders, sockopt::Timeout::Recv, Some(SWEEP_WAIT))?;
         let mut process = std::process::Command::new(exe);

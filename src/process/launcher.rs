@@ -45,7 +45,7 @@ impl ProcessLauncher {
     /// Sets the soft limit on open files (RLIMIT_NOFILE) for commands. The caller passes the limit
     /// from before nuncio raised its own.
     pub(crate) fn open_files(mut self, soft: u64) -> ProcessLauncher {
-        self.server.open_files = soft;
+        self.server.arguments.open_files = soft;
         self
     }
 
@@ -87,7 +87,7 @@ impl ProcessLauncher {
 
     /// Sets the directories that variables of the environment name as git directories.
     pub(crate) fn with_git_dirs(mut self, directories: Vec<PathBuf>) -> ProcessLauncher {
-        self.server.git_dirs = directories.into();
+        self.server.arguments.git_dirs = directories.into();
         self
     }
 
@@ -100,8 +100,8 @@ impl ProcessLauncher {
     /// Returns the environment of commands: the soft limit on open files, the names of the removed
     /// variables, and an added variable.
     pub(super) fn environment(&self) -> (u64, &[String], Option<&(&'static str, String)>) {
-        let ForkServer { open_files, hidden, variable, .. } = &self.server;
-        (*open_files, hidden, variable.as_ref())
+        let ForkServer { arguments, hidden, variable, .. } = &self.server;
+        (arguments.open_files, hidden, variable.as_ref())
     }
 
     /// Starts `command`, which runs until it exits or until the [`Child`] is ended or dropped. Must

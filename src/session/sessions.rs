@@ -26,10 +26,10 @@ use super::agent_setting::AgentSetting;
 use super::artifacts;
 use super::attached_clients::AttachedClients;
 use super::clock::now_ms;
+use super::events::log::Log;
 use super::events::log::SessionLog;
 use super::events::metrics::SessionMetrics;
 use super::events::signer::Signer;
-use super::events::writer::Log;
 use super::open::other_processes::OtherProcesses;
 use super::open::owned_session::{OwnedSession, unless_busy};
 use super::open::ownership::Ownership;
@@ -358,6 +358,6 @@ impl Sessions {
 
     /// Returns the files that the nodes of the store share.
     pub(crate) fn shared_files(&self) -> &SharedFiles {
-        self.log.files()
+        &self.log.files
     }
 }

@@ -65,7 +65,7 @@ pub(crate) enum TakeOutcome {
 
 /// A node: a process that claims sessions in their rows, until its lease ends. The lease is for the
 /// incarnation: a node whose lease has ended continues as another incarnation, without claims.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeRow {
     pub incarnation: i64,
     /// Names the data directory on its machine; `None` if that is not known. Processes with the

@@ -52,27 +52,10 @@ impl FromStr for ClientRole {
     }
 }
 
-/// The identity and the access rights of a client, as processes send them to each other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// A connected client: its identity, capabilities and access rights. Processes send each other the
+/// client of a call.
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ClientDescription {
-    principal: String,
-    id: String,
-    role: ClientRole,
-    local: Option<PathBuf>,
-    #[serde(default)]
-    sees_all: bool,
-    #[serde(default)]
-    is_model: bool,
-    roots: Option<Vec<PathBuf>>,
-    #[serde(default)]
-    data: PathBuf,
-    #[serde(default)]
-    boolean_options: bool,
-    logged_out: bool,
-}
-
-/// A connected client: its identity, capabilities and access rights.
 pub struct Client {
     /// The identity that the log records for decisions: `client`, `terminal`, or the name of a
     /// token.
@@ -86,22 +69,32 @@ pub struct Client {
     /// client's turns end when its connection ends.
     pub local: Option<PathBuf>,
     /// True if the command line of this process has flags that apply only to turns in this process.
+    #[serde(skip)]
     pub needs_own_process: bool,
     /// True unless the client's token is limited to roots: the client may see the metrics of this
     /// process and the counts of all its sessions, and may start programs as MCP servers.
+    #[serde(default)]
     pub sees_all: bool,
     /// True if a model writes the client's prompts, which then use no MCP server.
+    #[serde(default)]
     pub is_model: bool,
     /// Canonical root directories: the client has access to the sessions inside them. None gives
     /// access to every directory.
     roots: Option<Arc<[PathBuf]>>,
     /// nuncio's data directory. A client with access to a repository has access to the worktrees
     /// that nuncio created for it there.
+    #[serde(default)]
     pub data: PathBuf,
+    #[serde(skip)]
     capabilities: RwLock<acp::ClientCapabilities>,
+    /// True if the capabilities include boolean options.
+    #[serde(default)]
+    boolean_options: AtomicBool,
     logged_out: AtomicBool,
     /// True if the client said that no person answers its permission requests.
+    #[serde(skip)]
     is_program: AtomicBool,
+    #[serde(skip)]
     show: OnceLock<ShowSession>,
 }
 
@@ -126,6 +119,7 @@ impl Client {
             roots,
             data: PathBuf::new(),
             capabilities: RwLock::default(),
+            boolean_options: AtomicBool::new(false),
             logged_out: AtomicBool::new(false),
             is_program: AtomicBool::new(false),
             show: OnceLock::new(),
@@ -144,37 +138,6 @@ impl Client {
             data: self.data.clone(),
             ..Client::limited(&self.principal, self.role, self.roots.clone())
         }
-    }
-
-    /// Describes the client for the process that owns a session.
-    pub(in crate::api) fn describe(&self) -> ClientDescription {
-        ClientDescription {
-            principal: self.principal.clone(),
-            id: self.id.clone(),
-            role: self.role,
-            local: self.local.clone(),
-            sees_all: self.sees_all,
-            is_model: self.is_model,
-            roots: self.roots.as_deref().map(<[PathBuf]>::to_vec),
-            data: self.data.clone(),
-            boolean_options: self.supports_boolean_options(),
-            logged_out: self.logged_out.load(Ordering::Acquire),
-        }
-    }
-
-    /// Creates the client that another process described.
-    pub(crate) fn described(description: ClientDescription) -> Client {
-        let ClientDescription { principal, id, role, local, sees_all, is_model, roots, data, boolean_options, logged_out } =
-            description;
-        let limited = Client::limited(&principal, role, roots.map(Arc::from));
-        let client = Client { id, local, sees_all, is_model, data, ..limited };
-        if boolean_options {
-            let options = acp::SessionConfigOptionsCapabilities::new().boolean(acp::BooleanConfigOptionCapabilities::new());
-            let session = acp::ClientSessionCapabilities::new().config_options(options);
-            client.introduce(acp::ClientCapabilities::new().session(session));
-        }
-        client.log_out(logged_out);
-        client
     }
 
     /// Returns whether turns of the client should run in its own process, which the owner of an
@@ -196,8 +159,7 @@ impl Client {
     }
 
     pub(crate) fn supports_boolean_options(&self) -> bool {
-        let options = self.capabilities().session.and_then(|session| session.config_options);
-        options.is_some_and(|options| options.boolean.is_some())
+        self.boolean_options.load(Ordering::Acquire)
     }
 
     /// Returns who answers permission requests through the client.
@@ -212,6 +174,8 @@ impl Client {
 
     /// Sets the capabilities of the client.
     pub(crate) fn introduce(&self, capabilities: acp::ClientCapabilities) {
+        let options = capabilities.session.as_ref().and_then(|session| session.config_options.as_ref());
+        self.boolean_options.store(options.is_some_and(|options| options.boolean.is_some()), Ordering::Release);
         *self.capabilities.write() = capabilities;
     }
 

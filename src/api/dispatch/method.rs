@@ -156,6 +156,30 @@ impl<T> Reply<T> {
     }
 }
 
+/// The types of the params and the result of a method.
+pub struct MethodTypes {
+    pub params: fn(&mut SchemaGenerator) -> Schema,
+    pub result: fn(&mut SchemaGenerator) -> Schema,
+    /// The schema of the params, once it is needed.
+    checked: OnceLock<Schema>,
+}
+
+impl MethodTypes {
+    pub(crate) const fn new<P: JsonSchema, R: JsonSchema>() -> MethodTypes {
+        MethodTypes { params: P::json_schema, result: R::json_schema, checked: OnceLock::new() }
+    }
+
+    /// Checks the types in params.
+    pub(crate) fn check(&self, params: &Value) -> Result<()> {
+        params::check_types(self.checked.get_or_init(|| standalone(self.params)), "", params)
+    }
+
+    /// Returns standalone schemas of the params and the result.
+    pub fn standalone(&self) -> (Schema, Schema) {
+        (standalone(self.params), standalone(self.result))
+    }
+}
+
 /// A row of the method table. The fields mirror [`Method`].
 pub struct MethodRow {
     pub name: &'static str,
@@ -167,10 +191,7 @@ pub struct MethodRow {
     pub adds_message: bool,
     pub example: &'static str,
     pub meta: MetaFields,
-    pub params: fn(&mut SchemaGenerator) -> Schema,
-    pub result: fn(&mut SchemaGenerator) -> Schema,
-    /// The schema of the params, once it is needed.
-    schema: OnceLock<Schema>,
+    pub types: MethodTypes,
     /// Decodes params without running the method.
     decode: fn(Value) -> Result<()>,
     pub call: fn(CallContext, Value) -> BoxFuture<'static, Result<Reply<Value>>>,
@@ -188,9 +209,7 @@ impl MethodRow {
             adds_message: M::ADDS_MESSAGE,
             example: M::EXAMPLE,
             meta: M::META,
-            params: M::Params::json_schema,
-            result: M::Result::json_schema,
-            schema: OnceLock::new(),
+            types: MethodTypes::new::<M::Params, M::Result>(),
             decode: |params| decode::<M>(params).map(drop),
             call: erased::<M>,
         }
@@ -201,7 +220,7 @@ impl MethodRow {
         let cancel = cx.cancel.clone();
         let call = async {
             cx.client.require_role(self.role)?;
-            self.check_types(&params)?;
+            self.types.check(&params)?;
             (self.call)(cx, params).await
         };
         self.guarded(&cancel, call).await
@@ -209,12 +228,8 @@ impl MethodRow {
 
     /// Checks params without running the method.
     pub(in crate::api) fn check(&self, params: Value) -> Result<()> {
-        self.check_types(&params)?;
+        self.types.check(&params)?;
         (self.decode)(params)
-    }
-
-    fn check_types(&self, params: &Value) -> Result<()> {
-        params::check_types(self.schema.get_or_init(|| standalone(self.params)), "", params)
     }
 
     /// Awaits a call of this method. A panic is returned as an error. A cancelled call returns
@@ -240,11 +255,6 @@ impl MethodRow {
         self.role > ClientRole::Observer
             && self.kind != MethodKind::Notification
             && self.routes.iter().any(|route| route.verb == "POST")
-    }
-
-    /// Returns standalone schemas of the params and the result.
-    pub fn schemas(&self) -> (Schema, Schema) {
-        (standalone(self.params), standalone(self.result))
     }
 }
 

@@ -100,7 +100,7 @@ impl Call<'_> {
             session: self.session.log.id.clone(),
             method: self.row.name.into(),
             params,
-            client: self.cx.client.describe(),
+            client: self.cx.client.clone(),
             answers: self.cx.client.shows() || self.session.broker.has_responders(),
             reports_start: self.cx.turn_started.is_some(),
             message_id: self.cx.message_id.clone(),

@@ -1,9 +1,11 @@
 //! The messages with which processes forward calls to each other.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::api::dispatch::client::ClientDescription;
+use crate::api::dispatch::client::Client;
 use crate::api::dispatch::method::{FollowChange, Reply};
 use crate::error::Result;
 use crate::id::{MessageId, Seq, SessionId};
@@ -25,7 +27,7 @@ pub(crate) const STARTED: &str = "started";
 pub(crate) const SHOWN: &str = "shown";
 
 /// A call that this process forwards to the owner of its session.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ForwardedCall {
     /// Number of the call on its connection.
@@ -33,7 +35,7 @@ pub(crate) struct ForwardedCall {
     pub session: SessionId,
     pub method: String,
     pub params: Value,
-    pub client: ClientDescription,
+    pub client: Arc<Client>,
     /// The client answers the permission requests of the turn that the call starts.
     pub answers: bool,
     pub reports_start: bool,

@@ -2,6 +2,7 @@
 //! ends them.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{self, join_all};
@@ -11,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::dispatch::app::App;
 use crate::api::dispatch::call_context::CallContext;
-use crate::api::dispatch::client::{Client, ClientDescription, ClientRole};
+use crate::api::dispatch::client::{Client, ClientRole};
 use crate::api::dispatch::directories::directory;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
@@ -30,10 +31,10 @@ const LIST_WAIT: Duration = Duration::from_secs(2);
 const PROCESSES_MAX: usize = 1000;
 
 /// Selects processes of hosted agents. Params of [`AGENTS`].
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct ProcessQuery {
     /// The caller. Only processes in directories that it has access to are selected.
-    client: ClientDescription,
+    client: Arc<Client>,
     agent: Option<String>,
     /// The directory of the processes, without symlinks.
     cwd: Option<PathBuf>,
@@ -43,22 +44,21 @@ pub(crate) struct ProcessQuery {
 
 impl ProcessQuery {
     /// Returns whether the query selects the agent of a session, whether or not its process runs.
-    fn selects(&self, client: &Client, session: &Session) -> bool {
+    fn selects(&self, session: &Session) -> bool {
         let (agent, cwd) = session.log.state(|state| (state.settings.agent.clone(), state.cwd.clone()));
         let cwd = session.agent().process().map_or(cwd, |process| process.cwd);
         agent.is_some_and(|agent| self.agent.as_ref().is_none_or(|wanted| *wanted == agent))
             && self.cwd.as_ref().is_none_or(|wanted| *wanted == real_path(&cwd))
-            && (client.has_access_to(&cwd) || !self.stop && client.sees_all)
+            && (self.client.has_access_to(&cwd) || !self.stop && self.client.sees_all)
     }
 
     /// Lists or ends the processes that this process has started.
     pub(crate) async fn run(self, app: &App) -> Result<Vec<HostedProcess>> {
-        let client = Client::described(self.client.clone());
         if self.stop {
-            require_unlimited(&client)?;
+            require_unlimited(&self.client)?;
         }
         let mut sessions = app.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default();
-        sessions.retain(|session| self.selects(&client, session));
+        sessions.retain(|session| self.selects(session));
         if !self.stop {
             return Ok(merged(sessions.iter().filter_map(|session| session.agent().process())));
         }
@@ -101,7 +101,7 @@ fn merged(processes: impl Iterator<Item = HostedProcess>) -> Vec<HostedProcess> 
 /// Lists the processes of agents that the caller has access to. Skips nuncio processes that do not
 /// respond.
 pub(in crate::api) async fn list(cx: &CallContext) -> Result<Vec<HostedProcess>> {
-    let query = ProcessQuery { client: cx.client.describe(), agent: None, cwd: None, stop: false };
+    let query = ProcessQuery { client: cx.client.clone(), agent: None, cwd: None, stop: false };
     let mut found = query.clone().run(&cx.app).await?;
     let Some(sessions) = cx.app.sessions_now() else { return Ok(found) };
     let others = sessions.other_processes().await?;
@@ -175,7 +175,7 @@ impl Method for StopAgents {
         require_unlimited(&cx.client)?;
         params.agent.iter().try_for_each(|name| hub::check_name(&cx.app.services, name))?;
         let cwd = params.cwd.map(|cwd| directory(&cx, "cwd", &cwd)).transpose()?.map(|cwd| real_path(&cwd));
-        let query = ProcessQuery { client: cx.client.describe(), agent: params.agent, cwd, stop: true };
+        let query = ProcessQuery { client: cx.client.clone(), agent: params.agent, cwd, stop: true };
         let sessions = cx.app.sessions().await?;
         let others = sessions.other_processes().await?;
         let asked = join_all(others.iter().map(|other| ask(sessions, other, &query)));

@@ -14,8 +14,7 @@ use crate::api::dispatch::method::{Method, MethodRow, Reply};
 use crate::api::dispatch::route::Route;
 use crate::api::remote::forward::call_owner;
 use crate::content::{
-    HunkDecision, Location, PermissionOption, PermissionOptionKind, ReviewAnswer, ReviewEdit, ReviewOffer, ToolContent, ToolKind,
-    ToolLabel,
+    CallDetails, HunkDecision, PermissionOption, PermissionOptionKind, ReviewAnswer, ReviewEdit, ReviewOffer, ToolKind, ToolLabel,
 };
 use crate::error::{Error, Kind, Result};
 use crate::event::{Actor, PermissionRequest, ToolStart};
@@ -63,10 +62,8 @@ pub(crate) struct PendingToolCall {
     pub tool_call_id: ToolCallId,
     #[serde(flatten)]
     pub tool: ToolLabel,
-    pub kind: ToolKind,
-    pub input: Value,
-    pub locations: Vec<Location>,
-    pub content: Vec<ToolContent>,
+    #[serde(flatten)]
+    pub details: CallDetails,
 }
 
 /// Open permission requests.
@@ -130,13 +127,16 @@ fn requests(session: &Session) -> Vec<PermissionView> {
 /// budget, which has no call, and for a background subagent, whose call has ended.
 fn asked_call(state: &SessionState, request: &PermissionRequest) -> Option<PendingToolCall> {
     let call = state.open_tools.iter().find(|open| open.has_id(&request.tool_call_id)).map(|open| &open.call);
-    Some(PendingToolCall {
-        tool_call_id: request.tool_call_id.clone(),
-        tool: request.tool.clone().or(call.map(ToolStart::label))?,
+    let details = CallDetails {
         kind: call.map_or(ToolKind::Other, |call| call.kind),
         input: call.map_or(Value::Null, |call| call.input.clone()),
         locations: call.map(|call| call.locations.clone()).unwrap_or_default(),
         content: request.content.clone(),
+    };
+    Some(PendingToolCall {
+        tool_call_id: request.tool_call_id.clone(),
+        tool: request.tool.clone().or(call.map(ToolStart::label))?,
+        details,
     })
 }
 

@@ -14,8 +14,8 @@ use crate::api::dispatch::route::Route;
 use crate::api::remote::placement::unavailable;
 use crate::content::{Cost, PlanEntry, Role, StopReason, Usage};
 use crate::error::{Error, Result};
-use crate::event::{SessionParent, timestamp};
-use crate::id::{MessageId, Seq, SessionId, ToolCallId, TurnId};
+use crate::event::{ParentCall, timestamp};
+use crate::id::{MessageId, Seq, SessionId, TurnId};
 use crate::limits;
 use crate::options::{Mode, OptionValue, Thinking};
 use crate::protocol::acp;
@@ -146,7 +146,7 @@ pub(crate) struct SessionView {
     /// known.
     pub agent_rules: Option<String>,
     /// The tool call of another session that created this session of a subagent.
-    pub parent: Option<ParentView>,
+    pub parent: Option<ParentCall>,
     /// The sessions of the subagents, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildSession>,
@@ -182,29 +182,6 @@ pub(crate) struct OpenMessageView {
 impl OpenMessageView {
     fn from_message(open: &OpenMessage) -> OpenMessageView {
         OpenMessageView { message_id: open.id.clone(), role: open.role, text: open.text.clone() }
-    }
-}
-
-/// The tool call that created the session of a subagent.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ParentView {
-    session_id: SessionId,
-    turn_id: TurnId,
-    tool_call_id: ToolCallId,
-    /// Name of the agent definition.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agent: Option<String>,
-}
-
-impl ParentView {
-    fn from_parent(parent: &SessionParent) -> ParentView {
-        ParentView {
-            session_id: parent.session_id.clone(),
-            turn_id: parent.turn_id.clone(),
-            tool_call_id: parent.tool_call_id.clone(),
-            agent: parent.agent.clone(),
-        }
     }
 }
 
@@ -267,7 +244,7 @@ impl Method for GetSession {
             tools: setup.tools.into_iter().map(|tool| tool.name).collect(),
             agent_session: state.settings.agent_session.clone(),
             agent_rules,
-            parent: state.parent.as_deref().map(ParentView::from_parent),
+            parent: state.parent.as_deref().map(|parent| parent.call.clone()),
             children,
             created_at: timestamp(state.created_ms),
             updated_at: timestamp(state.updated_ms),

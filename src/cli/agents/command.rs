@@ -19,7 +19,7 @@ use crate::config::{AgentKind, HostedAgent};
 use crate::error::{Error, Result};
 use crate::hub::{self, AgentCheck, KNOWN};
 use crate::id::SessionId;
-use crate::session::HostedProcess;
+use crate::session::{AgentProgram, HostedProcess};
 use crate::terminal_text::output_line;
 
 #[derive(Debug, Subcommand)]
@@ -98,7 +98,7 @@ fn add(file: &Path, options: AgentsAddOptions) -> Result<u8> {
     let known = KNOWN.iter().find(|known| known.name == name);
     let mut agent = match (kind, known) {
         (Some(kind), _) => HostedAgent::new(kind),
-        (None, Some(known)) => known.settings(),
+        (None, Some(known)) => (known.settings)(),
         (None, None) if !command.is_empty() => HostedAgent::new(AgentKind::Acp),
         (None, None) => {
             let names: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
@@ -147,14 +147,14 @@ async fn attach(app: &Arc<App>, id: &SessionId) -> Result<u8> {
 
 fn list(app: &App, as_json: bool) -> Result<u8> {
     for agent in app.agents.list() {
+        let AgentProgram { name, kind, command, version } = agent.program;
         if as_json {
-            let (name, kind, command) = (agent.name, agent.kind, agent.command);
-            let line = json!({ "name": name, "kind": kind, "command": command, "problem": agent.problem });
+            let line = json!({ "name": name, "kind": kind, "command": command.unwrap_or_default(), "problem": agent.problem });
             print_json(format!("{line}\n"))?;
         } else {
-            let command = if agent.command.is_empty() { agent.version.clone() } else { agent.command.join(" ") };
+            let command = command.map_or(version.unwrap_or_default(), |command| command.join(" "));
             let problem = agent.problem.map(|problem| format!(" ({problem})")).unwrap_or_default();
-            print(output_line(&format!("{:16} {:12} {command}{problem}", agent.name, agent.kind)) + "\n")?;
+            print(output_line(&format!("{:16} {:12} {command}{problem}", name, kind)) + "\n")?;
         }
     }
     if app.services.user.settings.agents.agents.is_empty() && !as_json {
@@ -168,7 +168,7 @@ fn list_known(app: &App) -> Result<()> {
     let path = app.services.environment.get("PATH").unwrap_or_default();
     print("\nOther agents can work in nuncio's sessions, with their own logins (docs/AGENTS.md):\n")?;
     for known in KNOWN {
-        let settings = known.settings();
+        let settings = (known.settings)();
         let program = settings.command_line().into_iter().next().unwrap_or_default();
         let next = match hub::find(&program, path) {
             Some(_) => format!("{program} is installed; to use it: nuncio agents add {}", known.name),
@@ -205,7 +205,7 @@ async fn check(app: &App, mut names: Vec<String>, as_json: bool) -> Result<u8> {
 }
 
 fn text_line(report: &AgentCheck) -> String {
-    let AgentCheck { name, version, ms, options, login, problem, hint, .. } = report;
+    let AgentCheck { program: AgentProgram { name, version, .. }, ms, options, login, problem, hint } = report;
     match problem {
         None => {
             let version = version.as_deref().unwrap_or("unknown version");

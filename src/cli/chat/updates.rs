@@ -11,7 +11,7 @@ use super::completion::{ComposerWord, WordKind};
 use super::info::SessionInfo;
 use super::picker::PickerRow;
 use crate::api::{
-    AgentView, CommandView, GetResult, GetResultParams, ListAgents, ListAgentsParams, ListCommands, ListModels, ListModelsParams,
+    CommandView, GetResult, GetResultParams, ListAgents, ListAgentsParams, ListCommands, ListModels, ListModelsParams,
     ListSessions, ListSessionsParams, ListTools, ListToolsParams, ModelView, SearchFiles, SearchFilesParams, SessionParams,
 };
 use crate::client::SessionClient;
@@ -21,7 +21,7 @@ use crate::id::SessionId;
 use crate::limits;
 use crate::options::{MODES, Thinking};
 use crate::process::Command;
-use crate::session::OfferedTool;
+use crate::session::{AgentInfo, OfferedTool};
 use crate::task;
 use crate::terminal_text::output;
 
@@ -213,7 +213,7 @@ async fn run(client: &SessionClient, command: Command) -> Result<(String, Option
 
 async fn agents(client: &SessionClient) -> Result<Vec<CompletionCandidate>> {
     let listed = client.call::<ListAgents>(ListAgentsParams { cwd: None }).await?;
-    let agent = |agent: &AgentView| candidate(&agent.name, agent.problem.as_ref().unwrap_or(&agent.kind));
+    let agent = |agent: &AgentInfo| candidate(&agent.program.name, agent.problem.as_deref().unwrap_or(&agent.program.kind));
     Ok(listed.agents.iter().map(agent).collect())
 }
 

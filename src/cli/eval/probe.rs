@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use regex::Regex;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::digest::short_digest;
@@ -16,16 +17,25 @@ use crate::id::ToolCallId;
 use crate::model::{Block, Message, ToolResult};
 
 /// A probe that can be sent.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Probe {
     /// The name of its file, without `.json`.
+    #[serde(skip)]
     pub name: String,
     /// A short digest of the file.
+    #[serde(skip)]
     pub digest: String,
+    /// The purpose of the probe, for people.
+    #[serde(rename = "about")]
+    _about: String,
+    #[serde(deserialize_with = "messages")]
     pub messages: Vec<Arc<Message>>,
     accept: Vec<AnswerPattern>,
+    #[serde(default)]
     refuse: Vec<AnswerPattern>,
     /// The number of calls that an answer with calls must have at least.
+    #[serde(default)]
     calls_min: usize,
     good: ProbeAnswer,
     bad: ProbeAnswer,
@@ -46,22 +56,6 @@ pub(super) struct CalledTool {
     pub tool: String,
     /// An object, unless the model wrote something else.
     pub arguments: Value,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProbeFile {
-    /// The purpose of the probe, for people.
-    #[serde(rename = "about")]
-    _about: String,
-    messages: Vec<ProbeMessage>,
-    accept: Vec<PatternFile>,
-    #[serde(default)]
-    refuse: Vec<PatternFile>,
-    #[serde(default)]
-    calls_min: usize,
-    good: ProbeAnswer,
-    bad: ProbeAnswer,
 }
 
 #[derive(Debug, Deserialize)]
@@ -100,7 +94,8 @@ struct PatternFile {
 }
 
 /// A pattern of a call, or of the text of an answer without calls.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "PatternFile")]
 enum AnswerPattern {
     Call { tool: String, arguments: Vec<(String, Regex)> },
     Text(Regex),
@@ -136,21 +131,12 @@ impl Probe {
     /// Reads a probe. The error is the reason why it is invalid.
     fn read(file: &Path) -> std::result::Result<Probe, String> {
         let text = std::fs::read(file).map_err(|error| error.to_string())?;
-        let parsed: ProbeFile = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
-        let accept = AnswerPattern::parse_all(parsed.accept)?;
-        if accept.is_empty() {
+        let probe: Probe = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+        if probe.accept.is_empty() {
             return Err("accept is empty".into());
         }
-        Ok(Probe {
-            name: file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-            digest: short_digest(&text),
-            messages: messages(parsed.messages)?,
-            accept,
-            refuse: AnswerPattern::parse_all(parsed.refuse)?,
-            calls_min: parsed.calls_min,
-            good: parsed.good,
-            bad: parsed.bad,
-        })
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Probe { name, digest: short_digest(&text), ..probe })
     }
 
     /// Checks the samples. The error is the reason why the probe is wrong. `knows` tells whether
@@ -197,12 +183,10 @@ impl Probe {
     }
 }
 
-impl AnswerPattern {
-    fn parse_all(files: Vec<PatternFile>) -> std::result::Result<Vec<AnswerPattern>, String> {
-        files.into_iter().map(AnswerPattern::parse).collect()
-    }
+impl TryFrom<PatternFile> for AnswerPattern {
+    type Error = String;
 
-    fn parse(file: PatternFile) -> std::result::Result<AnswerPattern, String> {
+    fn try_from(file: PatternFile) -> std::result::Result<AnswerPattern, String> {
         let regex = |text: &str| Regex::new(text).map_err(|error| error.to_string());
         match file {
             PatternFile { tool: Some(tool), arguments, answer: None } => {
@@ -215,7 +199,9 @@ impl AnswerPattern {
             _ => Err("a pattern has either tool, with or without arguments, or answer".into()),
         }
     }
+}
 
+impl AnswerPattern {
     fn tool(&self) -> Option<&str> {
         match self {
             AnswerPattern::Call { tool, .. } => Some(tool),
@@ -240,10 +226,10 @@ impl AnswerPattern {
     }
 }
 
-/// Converts messages. The results of tools that follow each other are one message.
-fn messages(from: Vec<ProbeMessage>) -> std::result::Result<Vec<Arc<Message>>, String> {
+/// Reads messages. The results of tools that follow each other are one message.
+fn messages<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Vec<Arc<Message>>, D::Error> {
     let (mut all, mut names): (Vec<Message>, HashMap<String, String>) = (Vec::new(), HashMap::new());
-    for message in from {
+    for message in Vec::<ProbeMessage>::deserialize(from)? {
         match message {
             ProbeMessage::User { text } => all.push(Message::User(vec![Part::text(text)])),
             ProbeMessage::Assistant { text, calls } => {
@@ -256,7 +242,7 @@ fn messages(from: Vec<ProbeMessage>) -> std::result::Result<Vec<Arc<Message>>, S
                 all.push(Message::Assistant(text.into_iter().chain(calls).collect()));
             }
             ProbeMessage::Tool { id, text } => {
-                let name = names.get(&id).cloned().ok_or_else(|| format!("the result {id} has no call"))?;
+                let name = names.get(&id).cloned().ok_or_else(|| D::Error::custom(format!("the result {id} has no call")))?;
                 let result = ToolResult { id: ToolCallId::from(id), name, output: vec![Part::text(text)], failed: false };
                 match all.last_mut() {
                     Some(Message::ToolResults(results)) => results.push(result),
@@ -267,6 +253,6 @@ fn messages(from: Vec<ProbeMessage>) -> std::result::Result<Vec<Arc<Message>>, S
     }
     match all.last() {
         Some(Message::User(_) | Message::ToolResults(_)) => Ok(all.into_iter().map(Arc::new).collect()),
-        _ => Err("the last message must be of the user or of a tool".into()),
+        _ => Err(D::Error::custom("the last message must be of the user or of a tool")),
     }
 }

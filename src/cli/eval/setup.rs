@@ -165,6 +165,6 @@ async fn check_agent(app: &App, agent: &str, options: &EvalOptions) -> Result<Op
             let error = Error::invalid_params(format!("agent {agent} does not work: {problem}"));
             Err(error.hint(report.hint.unwrap_or_else(|| format!("nuncio agents check {agent}"))))
         }
-        None => Ok(report.version),
+        None => Ok(report.program.version),
     }
 }

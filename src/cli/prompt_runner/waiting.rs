@@ -33,12 +33,12 @@ impl PromptRunner {
         let title = &tool_call.tool.title;
         print_stderr(format!("The session waits for permission: {}\n", output_line(title)));
         if !self.output.json {
-            print_question(self.output.renderer.question(title, &tool_call.content));
+            print_question(self.output.renderer.question(title, &tool_call.details.content));
         }
         if !self.questions.approver.answers() {
             print_stderr(format!("  to answer it: nuncio sessions answer {permission_id} allow_once\n"));
         }
-        let (content, review) = (&tool_call.content, &request.review);
+        let (content, review) = (&tool_call.details.content, &request.review);
         let is_done = tool_call.tool.name == REVIEW;
         let (call, title) = (&tool_call.tool_call_id, Some(title.clone()));
         let question = PermissionQuestion { id: permission_id, call, title, content, options, review, is_done };

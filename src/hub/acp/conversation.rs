@@ -11,13 +11,13 @@ use super::update::AcpState;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::{Error, Kind, Result};
+use crate::event::SessionChange;
 use crate::hub::conversation::{AgentReport, HostedConversation, OpenInput};
 use crate::hub::driver::TurnIo;
 use crate::hub::peer::{Peer, PeerState, Response};
 use crate::hub::process::{AgentProcess, lost, unavailable};
 use crate::hub::project_config;
 use crate::hub::refusal::AgentRefusal;
-use crate::hub::session_settings::SessionSettings;
 use crate::limits;
 
 /// The error code of ACP for an agent that needs a login.
@@ -57,7 +57,7 @@ impl PeerState for AcpState {
 /// Starts an agent, and creates or resumes its session.
 pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
     Box::pin(async move {
-        let peer = Peer::start(&opening, &opening.command, AcpState::new(opening.cost))?;
+        let peer = Peer::start(&opening.start, AcpState::new(opening.cost))?;
         match start(&opening, &peer).await {
             Ok(conversation) => Ok(Arc::new(conversation) as Arc<dyn HostedConversation>),
             Err(error) => {
@@ -82,7 +82,7 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<AcpState>>) -> Result<AcpCon
     let mut initialized = peer.start_request("initialize", initialize).await?;
     if initialized["protocolVersion"] != 1 {
         let version = &initialized["protocolVersion"];
-        return Err(unavailable(&opening.name, format_args!("it speaks version {version} of ACP, nuncio speaks version 1")));
+        return Err(unavailable(&opening.start.name, format_args!("it speaks version {version} of ACP, nuncio speaks version 1")));
     }
     project_config::check_identity(opening, &initialized["agentInfo"])?;
     let capabilities = initialized["agentCapabilities"].take();
@@ -107,14 +107,14 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<AcpState>>) -> Result<AcpCon
         None => "session/new",
         Some(session) => {
             params["sessionId"] = session.as_str().into();
-            resume.ok_or_else(|| lost(&opening.name, "it cannot load sessions"))?
+            resume.ok_or_else(|| lost(&opening.start.name, "it cannot load sessions"))?
         }
     };
     peer.with_state(|state| state.session.clone_from(&opening.session));
     let response = match (peer.start_request(method, params).await, &opening.session) {
         (Ok(response), _) => response,
         (Err(error), Some(_)) if AgentRefusal::of(&error).is_some() && !is_login_error(&error) => {
-            return Err(lost(&opening.name, error.message));
+            return Err(lost(&opening.start.name, error.message));
         }
         (Err(error), _) => return Err(needs_login(peer.process(), error, &initialized["authMethods"], "").await),
     };
@@ -122,7 +122,7 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<AcpState>>) -> Result<AcpCon
         Some(session) => session.clone(),
         None => {
             let id = response["sessionId"].as_str().map(str::to_owned);
-            id.ok_or_else(|| unavailable(&opening.name, "the response to session/new has no sessionId"))?
+            id.ok_or_else(|| unavailable(&opening.start.name, "the response to session/new has no sessionId"))?
         }
     };
     peer.with_state(|state| {
@@ -130,7 +130,7 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<AcpState>>) -> Result<AcpCon
         state.opened(&initialized, &response);
     });
     Ok(AcpConversation {
-        name: opening.name.clone(),
+        name: opening.start.name.clone(),
         session,
         peer: peer.clone(),
         accepts: capabilities["promptCapabilities"].clone(),
@@ -148,8 +148,8 @@ fn claude_options() -> Value {
 }
 
 /// Returns the system prompt of a session as claude-agent-acp reads it.
-fn system_prompt(settings: &SessionSettings) -> Option<Value> {
-    match (&settings.system_prompt, &settings.added_prompt) {
+fn system_prompt(settings: &SessionChange) -> Option<Value> {
+    match (&settings.system_prompt, &settings.system_prompt_append) {
         (Some(prompt), None) => Some(prompt.as_str().into()),
         (Some(prompt), Some(added)) => Some(format!("{prompt}\n\n{added}").into()),
         (None, Some(added)) => Some(json!({ "append": added })),

@@ -8,17 +8,13 @@ use crate::content::{Part, StopReason};
 use crate::error::{Error, Kind, Result};
 use crate::hub::driver::{Signal, TurnIo, TurnProtocol, run_turn};
 use crate::hub::events::TurnEvents;
-use crate::hub::message_queue::MessageReceiver;
-use crate::hub::peer::{AgentMessage, Response};
+use crate::hub::peer::{AgentMessage, PeerTurn, Response};
 use crate::hub::permission::{AgentRequest, Choice};
 use crate::protocol::content;
 
 pub(super) struct AcpTurn<'a> {
     conversation: &'a AcpConversation,
-    stderr_before: String,
-    inbox: MessageReceiver<AgentMessage>,
-    /// The id of the request `session/prompt`.
-    id: Value,
+    peer_turn: PeerTurn,
     /// The response to `session/prompt`; null while the turn runs.
     response: Response,
 }
@@ -32,10 +28,8 @@ impl AcpConversation {
     /// Sends a prompt.
     async fn begin(&self, prompt: &[Part]) -> Result<AcpTurn<'_>> {
         let params = json!({ "sessionId": self.session, "prompt": self.blocks(prompt)? });
-        let stderr_before = self.peer.process().stderr();
-        let inbox = self.peer.attach();
-        let id = self.peer.begin("session/prompt", params).await?;
-        Ok(AcpTurn { conversation: self, stderr_before, inbox, id, response: Ok(Value::Null) })
+        let peer_turn = self.peer.begin_turn("session/prompt", params).await?;
+        Ok(AcpTurn { conversation: self, peer_turn, response: Ok(Value::Null) })
     }
 
     /// Converts a prompt to content blocks. Fails if the agent does not accept a part.
@@ -97,12 +91,12 @@ impl TurnProtocol for AcpTurn<'_> {
     type Message = AgentMessage;
 
     async fn receive(&mut self) -> Result<AgentMessage> {
-        Ok(self.inbox.next().await)
+        Ok(self.peer_turn.inbox.next().await)
     }
 
     async fn record(&mut self, message: AgentMessage, events: &mut TurnEvents<'_>) -> Result<Vec<Signal>> {
         let signal = match message {
-            AgentMessage::Response { id, result } if id == self.id => {
+            AgentMessage::Response { id, result } if id == self.peer_turn.request => {
                 self.response = result;
                 Some(Signal::Ended)
             }
@@ -122,7 +116,7 @@ impl TurnProtocol for AcpTurn<'_> {
 
     /// Records the updates that arrived with the response, and the usage in the response.
     async fn finish(&mut self, events: &mut TurnEvents<'_>) {
-        while let Some(message) = self.inbox.rest().await {
+        while let Some(message) = self.peer_turn.inbox.rest().await {
             if let Some((id, _)) = self.message(message, events).await {
                 self.respond(id, None).await;
             }
@@ -140,14 +134,14 @@ impl TurnProtocol for AcpTurn<'_> {
             Ok(response) => response,
             Err(error) => {
                 let refused = Error { kind: Kind::ModelError, ..peer.refused("session/prompt", error) };
-                return Err(needs_login(peer.process(), refused, login_methods, &self.stderr_before).await);
+                return Err(needs_login(peer.process(), refused, login_methods, &self.peer_turn.stderr_before).await);
             }
         };
         let system_error =
             response.pointer("/_meta/codex/threadStatus").is_some_and(|status| status.to_string().contains("systemError"));
         match response["stopReason"].as_str() {
             Some("end_turn") if system_error => failed("its request to the model failed; see its last message".into()),
-            Some("end_turn") if !events.is_answered() => Err(peer.process().unanswered(&self.stderr_before).await),
+            Some("end_turn") if !events.is_answered() => Err(peer.process().unanswered(&self.peer_turn.stderr_before).await),
             Some("end_turn") => Ok(StopReason::EndTurn),
             Some("max_tokens") => Ok(StopReason::MaxTokens),
             Some("max_turn_requests") => Ok(StopReason::MaxTurnRequests),

@@ -11,14 +11,14 @@ use super::update::ClaudeState;
 use crate::config::{McpServer, SecretText};
 use crate::content::{Part, StopReason};
 use crate::error::Result;
+use crate::event::SessionChange;
 use crate::hub::conversation::{AgentReport, HostedConversation, OpenInput};
 use crate::hub::driver::TurnIo;
 use crate::hub::peer::Peer;
 use crate::hub::private_file::PrivateFile;
 use crate::hub::process::{AgentProcess, lost, unavailable};
-use crate::hub::session_settings::SessionSettings;
 use crate::limits;
-use crate::options::Thinking;
+use crate::options::{OptionValue, Thinking};
 
 /// The arguments after those of the settings. Hooks and MCP servers of the repository do not run.
 pub(in crate::hub) const ARGUMENTS: [&str; 12] = [
@@ -54,7 +54,7 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
     Box::pin(async move {
         let session = opening.session.clone().unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
         let mut arguments = vec![if opening.session.is_some() { "--resume" } else { "--session-id" }.into(), session.clone()];
-        let mut command = opening.command.clone();
+        let mut start = opening.start.clone();
         for directory in &opening.setup.directories {
             arguments.extend(["--add-dir".into(), directory.to_string_lossy().into_owned()]);
         }
@@ -69,9 +69,10 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
         if !mcp.is_empty() {
             let (config, secrets) = servers(&mcp);
             arguments.extend(["--mcp-config".into(), config.to_string()]);
-            command = secrets.into_iter().fold(command, |command, (name, value)| command.env(name, value));
+            start.command = secrets.into_iter().fold(start.command, |command, (name, value)| command.env(name, value));
         }
-        let peer = Peer::start(&opening, &command.arguments(arguments), ClaudeState::default())?;
+        start.command = start.command.arguments(arguments);
+        let peer = Peer::start(&start, ClaudeState::default())?;
         let initialize = if opening.setup.has_hooks { json!({ "hooks": hooks::registration() }) } else { json!({}) };
         let initialized = peer.start_request("initialize", initialize).await;
         match initialized {
@@ -80,7 +81,7 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
                 let settings = peer.request("get_settings", json!({}), limits::AGENT_REQUEST).await;
                 peer.with_state(|state| state.initialized(&response, &settings.unwrap_or_default()));
                 Ok(Arc::new(ClaudeConversation {
-                    name: opening.name,
+                    name: opening.start.name,
                     session,
                     peer,
                     has_hooks: opening.setup.has_hooks,
@@ -90,20 +91,23 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
             Err(error) => {
                 peer.process().end().await;
                 let stderr = peer.process().stderr();
-                Err(if stderr.contains("No conversation found") { lost(&opening.name, stderr) } else { error })
+                Err(if stderr.contains("No conversation found") { lost(&opening.start.name, stderr) } else { error })
             }
         }
     })
 }
 
-fn settings_arguments(settings: &SessionSettings) -> Vec<String> {
-    let SessionSettings { model: _, thinking, system_prompt, added_prompt, tools } = settings;
+fn settings_arguments(settings: &SessionChange) -> Vec<String> {
+    let SessionChange { thinking, system_prompt, system_prompt_append, tools, .. } = settings;
     // Claude Code has no level below `low`.
-    let effort = thinking.map(|level| if level < Thinking::Low { Thinking::Low } else { level }.to_string());
+    let effort = thinking
+        .as_ref()
+        .and_then(OptionValue::known)
+        .map(|level| if level < Thinking::Low { Thinking::Low } else { level }.to_string());
     let values = [
         ("--effort", effort),
         ("--system-prompt", system_prompt.clone()),
-        ("--append-system-prompt", added_prompt.clone()),
+        ("--append-system-prompt", system_prompt_append.clone()),
         ("--tools", tools.as_ref().map(|tools| tools.join(","))),
     ];
     values.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?])).flatten().collect()

@@ -80,7 +80,7 @@ pub(super) fn refusal(method: &str) -> Response {
 /// Starts Codex, and creates or resumes its thread.
 pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
     Box::pin(async move {
-        let peer = Peer::start(&opening, &opening.command, CodexState::default())?;
+        let peer = Peer::start(&opening.start, CodexState::default())?;
         match start(&opening, &peer).await {
             Ok(conversation) => Ok(Arc::new(conversation) as Arc<dyn HostedConversation>),
             Err(error) => {
@@ -109,7 +109,8 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
         params[*field] = value.clone();
     }
     let prompts = &opening.setup.settings;
-    for (field, prompt) in [("baseInstructions", &prompts.system_prompt), ("developerInstructions", &prompts.added_prompt)] {
+    for (field, prompt) in [("baseInstructions", &prompts.system_prompt), ("developerInstructions", &prompts.system_prompt_append)]
+    {
         if let Some(prompt) = prompt {
             params[field] = prompt.as_str().into();
         }
@@ -125,18 +126,18 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
     };
     let opened = peer.start_request(method, params).await;
     let mut response = opened.map_err(|error| match &opening.session {
-        Some(_) if AgentRefusal::of(&error).is_some() => lost(&opening.name, error.message),
+        Some(_) if AgentRefusal::of(&error).is_some() => lost(&opening.start.name, error.message),
         _ => error,
     })?;
     let thread = response["thread"]["id"].as_str().map(str::to_owned);
-    let thread = thread.ok_or_else(|| unavailable(&opening.name, format_args!("the response to {method} has no thread")))?;
-    check_asking(&opening.name, &asking, &response)?;
-    let login = login(&opening.name, peer, &response).await?;
+    let thread = thread.ok_or_else(|| unavailable(&opening.start.name, format_args!("the response to {method} has no thread")))?;
+    check_asking(&opening.start.name, &asking, &response)?;
+    let login = login(&opening.start.name, peer, &response).await?;
     // Ignore a failure: the agent works without the options.
     let models = peer.request("model/list", json!({}), limits::AGENT_REQUEST).await.unwrap_or_default();
     peer.with_state(|state| state.options.opened(&response, &models));
     let mut sandbox = response["sandbox"].take();
-    if opening.command.sandbox.is_some() {
+    if opening.start.command.sandbox.is_some() {
         // The sandbox of Codex cannot start inside that of nuncio.
         sandbox = json!({ "type": EXTERNAL, "networkAccess": "enabled" });
     }
@@ -149,7 +150,7 @@ async fn start(opening: &OpenInput, peer: &Arc<Peer<CodexState>>) -> Result<Code
     let agent = initialized["userAgent"].as_str().unwrap_or_default();
     let version = agent.split_whitespace().next().and_then(|agent| agent.split_once('/'));
     Ok(CodexConversation {
-        name: opening.name.clone(),
+        name: opening.start.name.clone(),
         thread,
         peer: peer.clone(),
         version: version.map(|(_, version)| version.to_owned()),
@@ -195,7 +196,9 @@ async fn login(name: &str, peer: &Peer<CodexState>, thread: &Value) -> Result<Op
 /// MCP servers.
 fn config(opening: &OpenInput) -> Result<Map<String, Value>> {
     let mut config = match &opening.config {
-        Some(text) => serde_json::from_str(text).map_err(|error| unavailable(&opening.name, format_args!("config: {error}")))?,
+        Some(text) => {
+            serde_json::from_str(text).map_err(|error| unavailable(&opening.start.name, format_args!("config: {error}")))?
+        }
         None => Map::new(),
     };
     config.entry("projects").or_insert_with(|| untrusted_projects(&opening.setup.cwd));

@@ -10,8 +10,7 @@ use crate::error::{Error, Kind, Result};
 use crate::hub::conversation::is_compaction;
 use crate::hub::driver::{Signal, TurnIo, TurnProtocol, run_turn};
 use crate::hub::events::TurnEvents;
-use crate::hub::message_queue::MessageReceiver;
-use crate::hub::peer::{AgentMessage, Response};
+use crate::hub::peer::{AgentMessage, PeerTurn, Response};
 use crate::hub::permission::Choice;
 use crate::limits;
 use crate::session::Turn;
@@ -20,10 +19,7 @@ use crate::session::message::WaitingMessage;
 pub(super) struct CodexTurn<'a> {
     conversation: &'a CodexConversation,
     turn: &'a Turn,
-    stderr_before: String,
-    inbox: MessageReceiver<AgentMessage>,
-    /// The id of the request that starts the turn.
-    start: Value,
+    peer_turn: PeerTurn,
     id: Option<String>,
     /// The last error that Codex reported.
     error: Value,
@@ -63,15 +59,11 @@ impl CodexConversation {
             params.insert("input".into(), self.input(prompt)?.into());
             ("turn/start", params.into())
         };
-        let stderr_before = self.peer.process().stderr();
-        let inbox = self.peer.attach();
-        let start = self.peer.begin(method, params).await?;
+        let peer_turn = self.peer.begin_turn(method, params).await?;
         Ok(CodexTurn {
             conversation: self,
             turn,
-            stderr_before,
-            inbox,
-            start,
+            peer_turn,
             id: None,
             error: Value::Null,
             completed: None,
@@ -120,7 +112,7 @@ impl CodexTurn<'_> {
     /// Reads the response to the start of the turn or to `turn/steer`. A message of the user that
     /// was not accepted is kept in the queue.
     async fn response(&mut self, id: &Value, response: Response, events: &mut TurnEvents<'_>) -> Result<()> {
-        if *id == self.start {
+        if *id == self.peer_turn.request {
             let mut started = response.map_err(|error| self.conversation.peer.refused("turn/start", &error))?;
             // A notification has the id of the turn of a compaction.
             self.id = started["turn"]["id"].take().as_str().map(str::to_owned).or(self.id.take());
@@ -192,7 +184,7 @@ impl TurnProtocol for CodexTurn<'_> {
             biased;
             () = sleep_until(answers_until.unwrap_or_else(Instant::now)), if answers_until.is_some() => CodexInput::AnswersOverdue,
             messages = self.turn.wait_for_steered(), if can_be_steered => CodexInput::Steering(messages),
-            message = self.inbox.next() => CodexInput::Message(message),
+            message = self.peer_turn.inbox.next() => CodexInput::Message(message),
         })
     }
 
@@ -225,7 +217,7 @@ impl TurnProtocol for CodexTurn<'_> {
     }
 
     async fn finish(&mut self, _events: &mut TurnEvents<'_>) {
-        self.conversation.peer.detach(&mut self.inbox).await;
+        self.conversation.peer.detach(&mut self.peer_turn.inbox).await;
     }
 
     async fn outcome(&mut self, events: &TurnEvents<'_>) -> Result<StopReason> {
@@ -234,7 +226,7 @@ impl TurnProtocol for CodexTurn<'_> {
         let completed = self.completed.take().unwrap_or_default();
         match completed["status"].as_str() {
             Some("completed") if events.is_answered() => Ok(StopReason::EndTurn),
-            Some("completed") => Err(peer.process().unanswered(&self.stderr_before).await),
+            Some("completed") => Err(peer.process().unanswered(&self.peer_turn.stderr_before).await),
             // nuncio sent no cancel: the user refused a call.
             Some("interrupted") => Ok(StopReason::Refusal),
             Some("failed") => {

@@ -347,8 +347,8 @@ async fn asked(id: &str, update: CallUpdate, events: &mut TurnEvents<'_>) -> Opt
     let mut call = events.open_call(id)?.clone();
     let ToolChange { title, kind, input, .. } = update.change;
     call.title = title.unwrap_or(call.title);
-    call.kind = kind.unwrap_or(call.kind);
-    call.input = input.unwrap_or(call.input);
+    call.details.kind = kind.unwrap_or(call.details.kind);
+    call.details.input = input.unwrap_or(call.details.input);
     Some(call)
 }
 

@@ -15,9 +15,9 @@ use crate::error::{Error, Result};
 use crate::hub::attach;
 use crate::hub::conversation::{AgentReport, COMPACT, ExternalTurn, HostedConversation, OpenInput, compact_command};
 use crate::hub::driver::TurnIo;
-use crate::hub::opencode_server::{OpencodeServer, ServerLease, ServerStart, about_session};
+use crate::hub::opencode_server::{OpencodeServer, ServerLease, about_session};
 use crate::hub::private_file::PrivateFile;
-use crate::hub::process::{AgentProcess, unavailable};
+use crate::hub::process::{AgentProcess, ProgramStart, unavailable};
 
 /// A session in an OpenCode server.
 pub(super) struct OpencodeConversation {
@@ -57,11 +57,10 @@ const OF_SESSION: [&str; 2] = [SESSION_VARIABLE, AGENT_SESSION_VARIABLE];
 /// Starts a server or uses the running one, and creates or resumes the session.
 pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<dyn HostedConversation>>> {
     Box::pin(async move {
-        let key = |what: &str| format!("{}\n{what}", opening.name);
+        let key = |what: &str| format!("{}\n{what}", opening.start.name);
         let workspace = (opening.settings.scope == AgentScope::Workspace).then(|| key(&opening.setup.cwd.to_string_lossy()));
         let known = workspace.clone().or_else(|| opening.session.as_deref().map(key));
-        let OpenInput { name, launcher, process, web, .. } = &opening;
-        let start = ServerStart { name, launcher, command: command(&opening), process, web };
+        let start = ProgramStart { command: command(&opening), ..opening.start.clone() };
         let lease = opening.opencode.lease(known.as_deref(), start).await?;
         let unused_servers = add_servers(&opening, &lease.server).await;
         match begin(&opening, &lease.server).await {
@@ -74,13 +73,13 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
                 let catalog = Catalog::read(&lease.server).await;
                 let sessions = SessionTree::new(&session);
                 Ok(Arc::new(OpencodeConversation {
-                    name: opening.name,
+                    name: opening.start.name,
                     session,
                     lease,
                     shared: workspace.is_some(),
                     version,
                     unused_servers,
-                    added_prompt: opening.setup.settings.added_prompt,
+                    added_prompt: opening.setup.settings.system_prompt_append,
                     catalog,
                     state: Mutex::new(OpencodeState { last, sessions, ..OpencodeState::default() }),
                     _attach: attach,
@@ -96,7 +95,7 @@ pub(in crate::hub) fn open(opening: OpenInput) -> BoxFuture<'static, Result<Arc<
 
 /// Returns the command that starts a server, with the environment variables that nuncio sets.
 fn command(opening: &OpenInput) -> crate::process::Command {
-    let mut command = opening.command.clone();
+    let mut command = opening.start.command.clone();
     if opening.settings.scope == AgentScope::Workspace {
         command.env_set.retain(|(name, _)| !OF_SESSION.iter().any(|of_session| name == of_session));
         command.env_removed.extend(OF_SESSION.map(Into::into));
@@ -132,7 +131,7 @@ async fn begin(opening: &OpenInput, server: &OpencodeServer) -> Result<(String, 
     let rules = json!({ "permission": permission_actions(opening.setup.has_hooks).map(rule).collect::<Vec<_>>() });
     let (session, last) = match &opening.session {
         Some(session) => {
-            server.get(&format!("/session/{session}"), &[]).await.map_err(|error| about_session(&opening.name, error))?;
+            server.get(&format!("/session/{session}"), &[]).await.map_err(|error| about_session(&opening.start.name, error))?;
             let messages = server.get(&format!("/session/{session}/message"), &[("limit", "1")]).await?;
             let last = messages.as_array().into_iter().flatten().filter_map(|message| message["info"]["id"].as_str()).max();
             (session.clone(), last.unwrap_or_default().to_owned())
@@ -140,7 +139,7 @@ async fn begin(opening: &OpenInput, server: &OpencodeServer) -> Result<(String, 
         None => {
             let created = server.post("/session", &rules).await?;
             let id = created["id"].as_str().map(String::from);
-            (id.ok_or_else(|| unavailable(&opening.name, "the new session has no id"))?, String::new())
+            (id.ok_or_else(|| unavailable(&opening.start.name, "the new session has no id"))?, String::new())
         }
     };
     let version = server.get("/global/health", &[]).await?["version"].as_str().map(String::from);

@@ -360,7 +360,7 @@ impl OpencodeRecorder {
             events.call(call, CallUpdate::new(permission, kind(permission), None)).await;
         }
         match events.open_call(call) {
-            Some(known) if known.input == json!({}) && !properties["tool"].is_null() => {
+            Some(known) if known.details.input == json!({}) && !properties["tool"].is_null() => {
                 // The input of the call follows.
                 self.unclear.push(request);
                 None
@@ -387,7 +387,7 @@ impl OpencodeRecorder {
 /// Creates the signal for a permission request. Returns `None` if its call has ended.
 async fn asked(request: WaitingRequest, events: &mut TurnEvents<'_>) -> Option<Signal> {
     let WaitingRequest { id, call, metadata, is_check, .. } = request;
-    if events.open_call(&call)?.input == json!({}) && metadata.is_object() {
+    if events.open_call(&call)?.details.input == json!({}) && metadata.is_object() {
         let change = ToolChange { input: Some(metadata), ..ToolChange::default() };
         events.call(&call, CallUpdate { change, ..CallUpdate::default() }).await;
     }

@@ -266,7 +266,7 @@ impl TurnProtocol for OpencodeTurn<'_> {
         let mut signals = Vec::new();
         for signal in found {
             match signal {
-                Signal::Ask(id, request) if self.conversation.is_denied_by_mode(request.call.kind) => {
+                Signal::Ask(id, request) if self.conversation.is_denied_by_mode(request.call.details.kind) => {
                     let denied = Choice { outcome: PermissionOutcome::Denied, option_id: Some(REJECT.into()) };
                     self.answer(id, denied).await;
                 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use serde_with::skip_serializing_none;
 
 use crate::config::{Ability, Price};
+use crate::model::catalog::ModelLimits;
 use crate::options::Thinking;
 
 /// Maximum length of a model's name, in characters. Models with longer names are left out.
@@ -19,10 +20,8 @@ pub(crate) struct ListedModel {
     /// The name in requests.
     pub name: String,
     pub display_name: Option<String>,
-    /// Context window in tokens.
-    pub context_window: Option<u64>,
-    pub max_output_tokens: Option<u32>,
-    pub price: Option<Price>,
+    #[serde(flatten)]
+    pub limits: ModelLimits,
     pub tools: Option<bool>,
     pub images: Option<bool>,
     pub pdf: Option<bool>,
@@ -80,9 +79,11 @@ fn model(entry: &Value) -> Option<ListedModel> {
     let display_name = ["display_name", "displayName", "name"].iter().find_map(|field| text(&entry[*field]));
     Some(ListedModel {
         display_name: display_name.filter(|shown| *shown != name && !shown.starts_with("models/")),
-        context_window: context_window(entry),
-        max_output_tokens: max_output_tokens(entry),
-        price: price(&entry["pricing"]),
+        limits: ModelLimits {
+            context_window: context_window(entry),
+            max_output_tokens: max_output_tokens(entry),
+            price: price(&entry["pricing"]),
+        },
         tools: tools(entry),
         images: images(entry),
         pdf: supported(&entry["capabilities"]["pdf_input"]).or_else(|| modality(entry, "file")),

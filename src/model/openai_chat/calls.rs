@@ -9,18 +9,11 @@ use crate::model::wire::Chunk;
 
 /// The calls of one answer, in the order in which they began.
 #[derive(Default)]
-pub(super) struct Calls(Vec<PartialCall>);
+pub(super) struct Calls(Vec<PartialCall<'static>>);
 
+/// A call, or a piece of it. Absent texts are empty.
 #[derive(Default)]
-pub(super) struct PartialCall {
-    index: usize,
-    id: String,
-    pub name: String,
-    pub arguments: String,
-}
-
-/// A piece of a call. Absent texts are empty.
-pub(super) struct CallPiece<'a> {
+pub(super) struct PartialCall<'a> {
     pub index: Option<usize>,
     pub id: String,
     pub name: String,
@@ -29,12 +22,12 @@ pub(super) struct CallPiece<'a> {
 
 impl Calls {
     /// Appends a piece to the tool call that the piece belongs to. Ignores a repeated call.
-    pub(super) fn add(&mut self, piece: CallPiece<'_>) {
+    pub(super) fn add(&mut self, piece: PartialCall<'_>) {
         if self.0.iter().any(|call| call.is_repeated_by(&piece)) {
             return;
         }
         let at = self.call_of(&piece).unwrap_or_else(|| {
-            self.0.push(PartialCall { index: piece.index.unwrap_or(self.0.len()), ..PartialCall::default() });
+            self.0.push(PartialCall { index: piece.index.or(Some(self.0.len())), ..PartialCall::default() });
             self.0.len() - 1
         });
         let call = &mut self.0[at];
@@ -44,12 +37,12 @@ impl Calls {
         if call.name.is_empty() {
             call.name = piece.name;
         }
-        call.arguments.push_str(&piece.arguments);
+        call.arguments.to_mut().push_str(&piece.arguments);
     }
 
     /// Adds a call that the model wrote as text.
     pub(super) fn add_written(&mut self, name: String, arguments: String) {
-        self.0.push(PartialCall { index: self.0.len(), id: String::new(), name, arguments });
+        self.0.push(PartialCall { index: Some(self.0.len()), id: String::new(), name, arguments: arguments.into() });
     }
 
     /// Returns the call that a piece continues; `None` if it begins a new one. Servers omit the
@@ -57,9 +50,9 @@ impl Calls {
     /// later, or a new one with each piece. A known id means its call. A name begins a call, unless
     /// it repeats that of a call without id whose arguments are incomplete. Other pieces continue
     /// the call of their index, else the last one.
-    fn call_of(&self, piece: &CallPiece<'_>) -> Option<usize> {
-        let CallPiece { index, id, name, arguments } = piece;
-        let at_index = index.and_then(|index| self.0.iter().rposition(|call| call.index == index));
+    fn call_of(&self, piece: &PartialCall<'_>) -> Option<usize> {
+        let PartialCall { index, id, name, arguments } = piece;
+        let at_index = index.and_then(|_| self.0.iter().rposition(|call| call.index == *index));
         let known = self.0.iter().rposition(|call| !id.is_empty() && call.id == *id);
         let likely = at_index.or_else(|| self.0.len().checked_sub(1));
         let continues = |at: usize| {
@@ -84,7 +77,7 @@ impl Calls {
         self.0.len()
     }
 
-    pub(super) fn last(&self) -> Option<&PartialCall> {
+    pub(super) fn last(&self) -> Option<&PartialCall<'static>> {
         self.0.last()
     }
 
@@ -99,17 +92,17 @@ impl Calls {
         calls.into_iter().map(|call| Chunk::ToolCall {
             id: if call.id.is_empty() { ToolCallId::new().to_string() } else { call.id },
             name: call.name,
-            input: if call.arguments.trim().is_empty() { "{}".to_owned() } else { call.arguments },
+            input: if call.arguments.trim().is_empty() { "{}".to_owned() } else { call.arguments.into_owned() },
             state: None,
         })
     }
 }
 
-impl PartialCall {
+impl PartialCall<'_> {
     /// Returns whether a piece is the whole call again, which some servers send at the end.
-    fn is_repeated_by(&self, piece: &CallPiece<'_>) -> bool {
+    fn is_repeated_by(&self, piece: &PartialCall<'_>) -> bool {
         let is_same = !piece.id.is_empty() && self.id == piece.id && self.name == piece.name;
         let is_whole = !piece.arguments.is_empty() && self.arguments == piece.arguments;
-        is_same && is_whole && piece.index.is_none_or(|index| index == self.index)
+        is_same && is_whole && (piece.index.is_none() || piece.index == self.index)
     }
 }

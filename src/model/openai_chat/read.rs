@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use serde_with::apply;
 
 use super::PROTOCOL;
-use super::calls::{CallPiece, Calls};
+use super::calls::{Calls, PartialCall};
 use super::details::{self, Detail};
 use super::tags::{TagReader, TextPart};
 use crate::content::{StopReason, Usage};
@@ -184,7 +184,7 @@ impl EventReader for OpenaiChatReader {
     }
 
     fn open_call(&self) -> Option<(&str, &str)> {
-        self.calls.last().map(|call| (call.name.as_str(), call.arguments.as_str()))
+        self.calls.last().map(|call| (&*call.name, &*call.arguments))
     }
 
     fn usage(&self) -> Option<Usage> {
@@ -269,7 +269,7 @@ impl OpenaiChatReader {
             if id.is_some() || function.is_some() {
                 let (name, arguments) = function.map_or((None, None), |function| (function.name, function.arguments));
                 let arguments = arguments.map(wire::arguments).unwrap_or_default();
-                self.calls.add(CallPiece { index, id: id.unwrap_or_default(), name: name.unwrap_or_default(), arguments });
+                self.calls.add(PartialCall { index, id: id.unwrap_or_default(), name: name.unwrap_or_default(), arguments });
             }
         }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Ability, ModelPatterns, Settings};
 use crate::model::ModelError;
-use crate::model::catalog::{Index, ModelProperties};
+use crate::model::catalog::{Index, ModelLimits, ModelProperties};
 use crate::model::endpoint::Endpoint;
 use crate::model::list_cache::CachedLists;
 use crate::model::listing::ListedModel;
@@ -64,11 +64,12 @@ impl OfferedModel {
         }
         let own = sources.patterns.settings(&id);
         let provider = settings.providers.get(split(&id).0);
-        let window = own.context_window.or(provider.and_then(|provider| provider.context_window));
-        properties.context_window = window.or(properties.context_window);
-        let output = own.max_output_tokens.or(provider.and_then(|provider| provider.max_output_tokens));
-        properties.max_output_tokens = output.or(properties.max_output_tokens);
-        properties.price = own.price.or(properties.price);
+        let set = ModelLimits {
+            context_window: own.context_window.or(provider.and_then(|provider| provider.context_window)),
+            max_output_tokens: own.max_output_tokens.or(provider.and_then(|provider| provider.max_output_tokens)),
+            price: own.price,
+        };
+        properties.limits = set.or(properties.limits);
         properties.abilities = own.abilities.or(properties.abilities);
         if !own.thinking.is_empty() {
             properties.thinking = own.thinking.into_keys().collect();
@@ -94,9 +95,7 @@ impl OfferedModel {
 
 /// Replaces the properties that the list of the provider states.
 fn override_properties(properties: &mut ModelProperties, listed: &ListedModel) {
-    properties.context_window = listed.context_window.or(properties.context_window);
-    properties.max_output_tokens = listed.max_output_tokens.or(properties.max_output_tokens);
-    properties.price = listed.price.clone().or(properties.price.take());
+    properties.limits = listed.limits.clone().or(std::mem::take(&mut properties.limits));
     for (ability, stated) in listed.abilities() {
         let Some(stated) = stated.filter(|stated| *stated || properties.abilities.is_some() || ability == Ability::Tools) else {
             continue;

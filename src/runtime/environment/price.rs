@@ -19,11 +19,11 @@ impl Services {
         let lists = self.lists.cached().await;
         let listed = self.cached_list(&lists, provider, settings).and_then(|list| {
             let model = list.models.iter().find(|model| model.name == name)?;
-            model.price.clone()
+            model.limits.price.clone()
         });
         let known = || {
             let ttl = own.cache_ttl.or(settings.providers.get(provider).and_then(|provider| provider.cache_ttl));
-            let price = self.models.catalog().properties(id).price?;
+            let price = self.models.catalog().properties(id).limits.price?;
             let hour = ttl == Some(CacheTtl::OneHour) && catalog::bare_name(id).contains("claude");
             Some(if hour { with_hour(price) } else { price })
         };

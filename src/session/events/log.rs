@@ -46,6 +46,18 @@ impl LogRoom<'_> {
     }
 }
 
+/// Handle to the writer thread, which writes the events of all sessions of this process. The thread
+/// ends when all senders are dropped.
+#[derive(Clone)]
+pub(in crate::session) struct Log {
+    pub(super) store: Store,
+    pub(super) pending: mpsc::Sender<PendingEvent>,
+    pub(super) commits: watch::Sender<u64>,
+    pub(super) metrics: Arc<SessionMetrics>,
+    pub files: Arc<SharedFiles>,
+    pub(super) signer: Arc<Signer>,
+}
+
 /// The log of one session.
 pub struct SessionLog {
     pub id: SessionId,
@@ -59,12 +71,10 @@ pub struct SessionLog {
     pub(in crate::session) summarized: AtomicI64,
     live: Mutex<Live>,
     pub(in crate::session) head: watch::Sender<Seq>,
-    pending: mpsc::Sender<PendingEvent>,
-    store: Store,
-    pub(in crate::session) files: Arc<SharedFiles>,
+    /// The log of all sessions.
+    pub(in crate::session) shared: Log,
     /// Records what the log does not have of model requests.
     pub(crate) requests: RecordedRequests,
-    signer: Arc<Signer>,
     catching_up: tokio::sync::Mutex<()>,
     /// True after an append was lost, until the session is owned again.
     lost: watch::Sender<bool>,
@@ -93,14 +103,8 @@ impl Live {
 
 impl SessionLog {
     /// Opens the log of the session described by `row` and computes the session's state from the
-    /// stored events. `pending` is the sender of the writer's queue.
-    pub(in crate::session) async fn open(
-        row: &SessionRow,
-        store: Store,
-        pending: mpsc::Sender<PendingEvent>,
-        files: Arc<SharedFiles>,
-        signer: Arc<Signer>,
-    ) -> Result<Arc<SessionLog>> {
+    /// stored events.
+    pub(in crate::session) async fn open(row: &SessionRow, shared: Log) -> Result<Arc<SessionLog>> {
         let log = SessionLog {
             id: row.id.clone(),
             key: row.key,
@@ -108,11 +112,8 @@ impl SessionLog {
             summarized: AtomicI64::new(0),
             live: Mutex::default(),
             head: watch::Sender::new(0),
-            pending,
-            store,
-            requests: RecordedRequests::new(row.id.clone(), files.clone()),
-            files,
-            signer,
+            requests: RecordedRequests::new(row.id.clone(), shared.files.clone()),
+            shared,
             catching_up: tokio::sync::Mutex::default(),
             lost: watch::Sender::new(false),
         };
@@ -147,12 +148,12 @@ impl SessionLog {
     /// event is lost, the next [`SessionLog::commit`] returns an error.
     pub async fn emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
         // Fails only while the process exits, because the writer runs until then.
-        let _ = self.pending.send(self.pending_event(turn, body)).await;
+        let _ = self.shared.pending.send(self.pending_event(turn, body)).await;
     }
 
     /// Appends an event if the queue has room; otherwise the event is dropped.
     pub(crate) fn try_emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
-        let _ = self.pending.try_send(self.pending_event(turn, body));
+        let _ = self.shared.pending.try_send(self.pending_event(turn, body));
     }
 
     fn pending_event(self: &Arc<Self>, turn: Option<TurnId>, body: Body) -> PendingEvent {
@@ -186,26 +187,26 @@ impl SessionLog {
         durable: bool,
     ) -> Result<oneshot::Receiver<Result<Seq>>> {
         if follows_artifacts(&body)
-            && let Err(error) = self.files.store(&self.id, ARTIFACTS).await
+            && let Err(error) = self.shared.files.store(&self.id, ARTIFACTS).await
         {
             tracing::warn!(session = %self.id, %error, "writing artifacts to the database failed");
         }
         let (done, committed) = oneshot::channel();
         let event = self.pending_event(turn, body);
         let pending = PendingEvent { durable: durable || event.durable, done: Some(done), call, ..event };
-        self.pending.send(pending).await.map(|()| committed).map_err(|_| writer_gone())
+        self.shared.pending.send(pending).await.map(|()| committed).map_err(|_| writer_gone())
     }
 
     /// Waits for room in the queue, so that the caller can append an event in one step with a
     /// decision.
     pub(in crate::session) async fn room(self: &Arc<Self>) -> Result<LogRoom<'_>> {
-        let permit = self.pending.reserve().await.map_err(|_| writer_gone())?;
+        let permit = self.shared.pending.reserve().await.map_err(|_| writer_gone())?;
         Ok(LogRoom { log: self, permit })
     }
 
     /// Returns the seq of the event after `after` that a call of another process appended.
     pub(in crate::session) async fn event_of_call(&self, after: Seq, call: &MessageId) -> Result<Option<Seq>> {
-        self.store.event_of_call(self.key, after, call).await
+        self.shared.store.event_of_call(self.key, after, call).await
     }
 
     /// Appends an event outside of a turn, or fails if the queue is full. `call` is the call of
@@ -216,13 +217,13 @@ impl SessionLog {
         call: Option<MessageId>,
     ) -> Result<oneshot::Receiver<Result<Seq>>> {
         let (done, committed) = oneshot::channel();
-        let sent = self.pending.try_send(PendingEvent { done: Some(done), call, ..self.pending_event(None, body) });
+        let sent = self.shared.pending.try_send(PendingEvent { done: Some(done), call, ..self.pending_event(None, body) });
         sent.map(|()| committed).map_err(|_| Error::new(Kind::Overloaded, "the log's queue is full"))
     }
 
     /// Signs the events that change what the session may do. They follow the committed events.
     pub(in crate::session) fn sign(&self, events: &mut [Event]) {
-        self.signer.sign_events(&self.id, || self.state(SessionState::clone_grants), events);
+        self.shared.signer.sign_events(&self.id, || self.state(SessionState::clone_grants), events);
     }
 
     /// Returns the settings that were dropped; `None` if the current key has signed the settings.
@@ -247,7 +248,7 @@ impl SessionLog {
         live.head = last;
         if live.state.signed.seq != signed {
             // The writer has just signed its own events.
-            if metrics.is_some() { live.dropped = None } else { live.check(&self.id, &self.signer) }
+            if metrics.is_some() { live.dropped = None } else { live.check(&self.id, &self.shared.signer) }
         }
         drop(live);
         self.head.send_replace(last);
@@ -292,7 +293,7 @@ impl SessionLog {
     pub(in crate::session) async fn catch_up(&self, until: Seq) -> Result<()> {
         let _one_at_a_time = self.catching_up.lock().await;
         while self.head() < until {
-            let events = self.store.events(&self.id, self.key, self.head(), limits::BATCH_EVENTS_MAX, true).await?;
+            let events = self.shared.store.events(&self.id, self.key, self.head(), limits::BATCH_EVENTS_MAX, true).await?;
             if events.is_empty() {
                 break;
             }
@@ -333,7 +334,7 @@ impl SessionLog {
         let mut live = self.live();
         live.state = state;
         live.head = head;
-        live.check(&self.id, &self.signer);
+        live.check(&self.id, &self.shared.signer);
         self.head.send_replace(head);
         Ok(())
     }
@@ -341,7 +342,7 @@ impl SessionLog {
     /// Passes each stored event after `after` to `with`, reading page by page.
     async fn each(&self, mut after: Seq, deltas: bool, mut with: impl FnMut(Event)) -> Result<()> {
         loop {
-            let events = self.store.events(&self.id, self.key, after, limits::BATCH_EVENTS_MAX, deltas).await?;
+            let events = self.shared.store.events(&self.id, self.key, after, limits::BATCH_EVENTS_MAX, deltas).await?;
             let Some(last) = events.last() else { return Ok(()) };
             after = last.seq;
             events.into_iter().for_each(&mut with);
@@ -363,7 +364,7 @@ impl SessionLog {
         if let Some(events) = self.tail_after(after, limit) {
             return Ok(events);
         }
-        let events = self.store.events(&self.id, self.key, after, limit, deltas).await?;
+        let events = self.shared.store.events(&self.id, self.key, after, limit, deltas).await?;
         let head = self.head();
         // Exclude committed events that are not yet published.
         Ok(events.into_iter().filter(|event| event.seq <= head).map(Arc::new).collect())
@@ -371,7 +372,7 @@ impl SessionLog {
 
     /// Removes the deltas of complete messages from the store.
     pub(crate) async fn prune(&self) -> Result<usize> {
-        self.store.prune_deltas(self.key, self.head()).await
+        self.shared.store.prune_deltas(self.key, self.head()).await
     }
 }
 

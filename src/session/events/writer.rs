@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::log::{PendingEvent, SessionLog, fenced};
+use super::log::{Log, PendingEvent, SessionLog, fenced};
 use super::metrics::SessionMetrics;
 use super::signer::Signer;
 use crate::config::Durability;
@@ -27,18 +27,6 @@ use crate::store::{Append, CommitOutcome, SessionRow, Store};
 const APPENDS_QUEUED_MAX: usize = 4096;
 /// Pause between two attempts to write to a store that is locked or cannot be reached.
 const STORE_RETRY: Duration = Duration::from_millis(50);
-
-/// Handle to the writer thread, which writes the events of all sessions of this process. The thread
-/// ends when all senders are dropped.
-#[derive(Clone)]
-pub(in crate::session) struct Log {
-    store: Store,
-    pending: mpsc::Sender<PendingEvent>,
-    commits: watch::Sender<u64>,
-    metrics: Arc<SessionMetrics>,
-    files: Arc<SharedFiles>,
-    signer: Arc<Signer>,
-}
 
 impl Log {
     /// Starts the writer thread.
@@ -70,13 +58,9 @@ impl Log {
         &self.commits
     }
 
-    pub(crate) fn files(&self) -> &SharedFiles {
-        &self.files
-    }
-
     /// Opens the log of one session and computes its state from the stored events.
     pub(crate) async fn session(&self, row: &SessionRow) -> Result<Arc<SessionLog>> {
-        SessionLog::open(row, self.store.clone(), self.pending.clone(), self.files.clone(), self.signer.clone()).await
+        SessionLog::open(row, self.clone()).await
     }
 }
 

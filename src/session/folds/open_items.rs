@@ -1,26 +1,16 @@
 //! Items of a session that have not ended: a model request, messages, tool calls, permission
 //! requests, checks.
 
-use crate::content::{Cost, Part, REVIEW, Role, ToolContent, ToolStatus, Usage};
-use crate::event::{AgentEndReason, Body, Notice, PermissionRequest, Severity, ToolChange, ToolEnd, ToolStart};
+use crate::content::{Part, REVIEW, Role, StepOutcome, ToolContent, ToolStatus};
+use crate::event::{AgentEndReason, Body, Notice, PermissionRequest, Severity, StepEnd, ToolChange, ToolEnd, ToolStart};
 use crate::id::{MessageId, PermissionId, Seq, ToolCallId};
 
 const REVIEW_INTERRUPTED: &str = "the process that asked for the review has ended: the files stay as they were written";
 
-/// A model request that has not ended, with the usage reported so far.
-#[derive(Clone, Debug)]
-pub struct OpenStep {
-    /// The number of the request in its turn.
-    pub step: u32,
-    pub model: String,
-    pub usage: Option<Usage>,
-    pub cost: Option<Cost>,
-}
-
-impl OpenStep {
-    pub(in crate::session) fn new(step: u32, model: &str) -> OpenStep {
-        OpenStep { step, model: model.into(), usage: None, cost: None }
-    }
+/// Creates the end of a model request whose process dies before it.
+pub(super) fn interrupted_step(step: u32, model: &str) -> StepEnd {
+    let (usage, cost, error, retry_at_ms, request) = Default::default();
+    StepEnd { step, model: model.into(), outcome: StepOutcome::Interrupted, usage, cost, error, retry_at_ms, request }
 }
 
 /// An incomplete message, with its text so far.

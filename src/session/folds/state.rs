@@ -8,13 +8,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::budget::BudgetState;
-use super::open_items::{OpenAgentProcess, OpenCheck, OpenMessage, OpenPermission, OpenStep, OpenTool};
+use super::open_items::{OpenAgentProcess, OpenCheck, OpenMessage, OpenPermission, OpenTool, interrupted_step};
 use super::queued_messages::QueuedMessages;
 use super::shown_files::ShownFiles;
 use super::signed_event::{SignedEvent, parse_rules};
 use super::turns::TurnRecords;
 use crate::config::Rule;
-use crate::content::{Cost, Part, PlanEntry, Role, StepOutcome, Usage};
+use crate::content::{Cost, Part, PlanEntry, Role, Usage};
 use crate::context::history::History;
 use crate::event::{
     Actor, Body, ChangedCall, ChildEnd, ChildLabel, ChildStatus, CompactionOutcome, DELEGATION, Event, HOOK_FAILED, MessageExtra,
@@ -49,7 +49,7 @@ pub struct SessionState {
     /// Queued messages, oldest first.
     pub queue: QueuedMessages,
     /// The running model request.
-    pub open_step: Option<OpenStep>,
+    pub open_step: Option<StepEnd>,
     /// Incomplete messages, with their text so far.
     pub open_messages: Vec<OpenMessage>,
     /// Tool calls without a result.
@@ -144,7 +144,7 @@ impl SessionState {
             Body::TurnCompleted { .. } | Body::TurnFailed { .. } | Body::TurnCancelled { .. } | Body::TurnInterrupted {} => {
                 (self.turn, self.open_step) = (None, None);
             }
-            Body::StepStarted(StepStart { step, model, .. }) => self.open_step = Some(OpenStep::new(*step, model)),
+            Body::StepStarted(StepStart { step, model, .. }) => self.open_step = Some(interrupted_step(*step, model)),
             Body::StepCompleted { .. } => self.open_step = None,
             Body::MessageDelta { message_id, role, text, .. } => self.delta(message_id, *role, text),
             Body::MessageCompleted { message_id, .. } => self.open_messages.retain(|open| open.id != *message_id),
@@ -297,18 +297,7 @@ impl SessionState {
         }
         bodies.extend(self.open_tools.iter().flat_map(OpenTool::interrupted));
         bodies.extend(self.open_check.iter().map(OpenCheck::interrupted));
-        if let Some(OpenStep { step, model, usage, cost }) = self.open_step.clone() {
-            bodies.push(Body::StepCompleted(StepEnd {
-                step,
-                model,
-                outcome: StepOutcome::Interrupted,
-                usage,
-                cost,
-                error: None,
-                retry_at_ms: None,
-                request: None,
-            }));
-        }
+        bodies.extend(self.open_step.clone().map(Body::StepCompleted));
         if self.compacting {
             bodies.push(Body::CompactionCompleted {
                 outcome: CompactionOutcome::Interrupted,

@@ -125,7 +125,7 @@ impl Ownership {
     async fn start_generation(&self, claim: &mut SessionClaim) -> Result<i64> {
         let generation = self.claims.take(claim, &self.log.id, self.log.key).await?;
         self.log.catch_up(Seq::MAX).await?;
-        if let Err(error) = self.log.files.fetch(&self.log.id, None).await {
+        if let Err(error) = self.log.shared.files.fetch(&self.log.id, None).await {
             tracing::warn!(session = %self.log.id, %error, "reading the files of a session failed");
         }
         Ok(generation)

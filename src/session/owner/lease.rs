@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cluster::{Cluster, machine_name};
 use crate::error::{Error, Kind, Result};
 use crate::limits;
-use crate::local_socket::{PeerAddress, Peers, RemoteNode};
+use crate::local_socket::{PeerAddress, Peers};
 use crate::process::LeaseDeadline;
 use crate::store::{NodeRow, Store};
 use crate::task;
@@ -85,9 +85,7 @@ impl Lease {
     pub(super) fn address(&self, node: &NodeRow) -> Option<PeerAddress> {
         let (address, home) = (PeerAddress::parse(&node.process)?, self.peers.home());
         let is_here = home.is_some() && node.home == home;
-        let NodeRow { incarnation, name, address: own, gateway, .. } = node.clone();
-        let remote = || RemoteNode { incarnation, name, address: own, gateway };
-        Some(PeerAddress { remote: (!is_here).then(remote), ..address })
+        Some(PeerAddress { remote: (!is_here).then(|| node.clone()), ..address })
     }
 
     /// Returns how long the lease is valid.

@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::config::Policy;
 use crate::content::{BudgetLimits, Part, Role, StopReason, ToolContent};
 use crate::error::{Error, Kind, Result};
-use crate::event::{Actor, Body, ChildEnd, ChildLabel, ChildStatus, Delivery, SessionChange, SessionParent};
+use crate::event::{Actor, Body, ChildEnd, ChildLabel, ChildStatus, Delivery, ParentCall, SessionChange, SessionParent};
 use crate::id::{MessageId, SessionId, TurnId};
 use crate::limits;
 use crate::options::Mode;
@@ -135,11 +135,9 @@ fn child_of(parent: &Session, turn: &TurnId, request: SubagentRequest) -> (Child
     };
     parent.log.state(|state| {
         let own_mode = state.mode.known().unwrap_or_default();
+        let (session_id, turn_id) = (parent.log.id.clone(), turn.clone());
         let link = SessionParent {
-            session_id: parent.log.id.clone(),
-            turn_id: turn.clone(),
-            tool_call_id: call_id,
-            agent: profile.name,
+            call: ParentCall { session_id, turn_id, tool_call_id: call_id, agent: profile.name },
             depth,
             tools: tool_list::both(state.parent.as_ref().and_then(|parent| parent.tools.clone()), profile.tools),
             rules: state.rules.iter().map(|rule| serde_json::json!(rule)).collect(),

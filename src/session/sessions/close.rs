@@ -160,7 +160,7 @@ impl Sessions {
         if removed.is_empty() {
             return;
         }
-        if let Err(error) = session.log.files.remove_artifacts(&session.log.id, &removed).await {
+        if let Err(error) = session.log.shared.files.remove_artifacts(&session.log.id, &removed).await {
             tracing::warn!(session = %session.log.id, %error, "removing artifacts from the database failed");
         }
         let description =

@@ -44,7 +44,7 @@ impl Sessions {
         }
         let row = self.store.fork_session(parent.key, created, until).await?;
         let log = self.log.session(&row).await?;
-        if let Err(error) = log.files.fork_requests(&parent.id, &log.id).await {
+        if let Err(error) = log.shared.files.fork_requests(&parent.id, &log.id).await {
             tracing::warn!(session = %log.id, %error, "copying the model requests failed");
         }
         if let Some(notice) = dropped_notice(&dropped) {

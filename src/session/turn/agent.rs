@@ -1,5 +1,6 @@
 //! The interface between a session and its agent.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -207,17 +208,30 @@ pub struct SessionSetup {
     pub agent: Option<String>,
 }
 
-/// An entry in the list of agents. `kind` is `native` for nuncio's own agent.
-#[derive(Clone, Debug)]
-pub struct AgentInfo {
+/// An agent and its program. `kind` is `native` for nuncio's own agent.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct AgentProgram {
     pub name: String,
-    pub kind: &'static str,
-    /// Empty if it is unknown. For a hosted agent: the version that it reported last.
-    pub version: String,
-    /// The program of a hosted agent and its arguments.
-    pub command: Vec<String>,
+    pub kind: Cow<'static, str>,
+    /// The program of a hosted agent and its arguments, with credentials in URLs masked.
+    pub command: Option<Vec<String>>,
+    /// The version that a hosted agent reported last, when it ran or was checked. No program is
+    /// started for this list.
+    pub version: Option<String>,
+}
+
+/// An agent. `kind` is `native` for nuncio's own agent.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Agent")]
+pub struct AgentInfo {
+    #[serde(flatten)]
+    pub program: AgentProgram,
     /// Why sessions cannot use the agent.
     pub problem: Option<String>,
+    /// The running processes of a hosted agent, in all nuncio processes that use the store.
+    pub processes: Option<Vec<HostedProcess>>,
 }
 
 /// A process of a hosted agent.

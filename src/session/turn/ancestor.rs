@@ -48,5 +48,5 @@ impl Ancestor {
 
 /// Returns the name of the agent definition of a child session, if it has one.
 pub(in crate::session) fn agent_of(parent: Option<&SessionParent>) -> Option<String> {
-    parent.and_then(|parent| parent.agent.clone())
+    parent.and_then(|parent| parent.call.agent.clone())
 }

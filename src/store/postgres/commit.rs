@@ -9,11 +9,13 @@ use serde_json::json;
 use tokio_postgres::Row;
 
 use super::PostgresStore;
+use super::copy::{numbers, texts};
 use super::events::text;
 use super::failure::Columns;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event, QueuedMessage};
-use crate::store::rows::{Append, CommitOutcome};
+use crate::id::TurnId;
+use crate::store::rows::{Append, CommitOutcome, EventRow};
 
 /// Changes the rows of the sessions whose owner, generation and last event are the expected ones,
 /// and inserts their events. Returns the places of these appends in the batch. The rows are found
@@ -75,7 +77,7 @@ impl AppendArrays {
         let (mut parent, mut title, mut cwd, mut directories) = (None, None, None, None);
         for event in &append.events {
             if let Body::SessionCreated { parent: Some(created_by), .. } = &event.body {
-                parent = Some(created_by.session_id.to_string());
+                parent = Some(created_by.call.session_id.to_string());
             }
             if let Some(change) = event.body.session_change() {
                 title = change.title.as_ref().map(|title| json!(title).to_string()).or(title);
@@ -90,41 +92,26 @@ impl AppendArrays {
     }
 }
 
-/// The columns of the events of a batch.
-#[derive(Default)]
-pub(super) struct EventArrays {
-    pub place: Vec<i64>,
-    pub seq: Vec<i64>,
-    pub turn: Vec<Option<String>>,
-    pub at_ms: Vec<i64>,
-    pub delta: Vec<bool>,
-    pub kind: Vec<String>,
-    pub message: Vec<Option<String>>,
-    pub call: Vec<Option<String>>,
-    pub body: Vec<String>,
-}
-
-impl EventArrays {
-    /// Adds an event. `call` is the call of another process that appended it.
-    pub(super) fn add(&mut self, place: i64, event: &Event, call: Option<&str>) -> Result<()> {
-        let body = event.stored().map_err(|error| Error::internal(format!("writing events: {error}")))?;
-        let message = match &event.body {
-            Body::MessageQueued(QueuedMessage { message_id, .. }) | Body::MessageCompleted { message_id, .. } => {
-                Some(message_id.as_str())
-            }
-            _ => None,
-        };
-        self.place.push(place);
-        self.seq.push(event.seq as i64);
-        self.turn.push(event.turn_id.as_ref().map(|turn| text(turn.as_str()).into_owned()));
-        self.at_ms.push(event.at_ms as i64);
-        self.delta.push(event.body.is_delta());
-        self.kind.push(text(event.body.name()).into_owned());
-        self.message.push(message.map(|message| text(message).into_owned()));
-        self.call.push(call.map(|call| text(call).into_owned()));
-        self.body.push(body);
-        Ok(())
-    }
+/// Returns the row of an event. `call` is the call of another process that appended it.
+fn event_row(event: &Event, call: Option<&str>) -> Result<EventRow> {
+    let message = match &event.body {
+        Body::MessageQueued(QueuedMessage { message_id, .. }) | Body::MessageCompleted { message_id, .. } => {
+            Some(message_id.to_string())
+        }
+        _ => None,
+    };
+    Ok(EventRow {
+        // The database assigns it.
+        id: 0,
+        seq: event.seq,
+        turn: event.turn_id.as_ref().map(TurnId::to_string),
+        at_ms: event.at_ms as i64,
+        delta: event.body.is_delta(),
+        kind: Some(event.body.name().into()),
+        message,
+        call: call.map(String::from),
+        body: event.stored().map_err(|error| Error::internal(format!("writing events: {error}")))?,
+    })
 }
 
 impl PostgresStore {
@@ -134,15 +121,16 @@ impl PostgresStore {
     /// again: those that were written do not continue the stored events any more, and are found by
     /// their last event.
     pub(in crate::store) async fn commit(&self, appends: &[Append]) -> Result<Vec<CommitOutcome>> {
-        let (mut sessions, mut events) = (AppendArrays::default(), EventArrays::default());
+        let (mut sessions, mut places, mut events) = (AppendArrays::default(), Vec::<i64>::new(), Vec::new());
         for (place, append) in (1..).zip(appends) {
             sessions.add(append);
             for event in &append.events {
                 let call = append.calls.iter().find(|(seq, _)| *seq == event.seq).map(|(_, call)| call.as_str());
-                events.add(place, event, call)?;
+                places.push(place);
+                events.push(event_row(event, call)?);
             }
         }
-        let (s, e) = (&sessions, &events);
+        let (s, e) = (&sessions, &events[..]);
         let written = self
             .writer
             .rows(
@@ -162,15 +150,15 @@ impl PostgresStore {
                     &s.title,
                     &s.cwd,
                     &s.directories,
-                    &e.place,
-                    &e.seq,
-                    &e.turn,
-                    &e.at_ms,
-                    &e.delta,
-                    &e.kind,
-                    &e.message,
-                    &e.call,
-                    &e.body,
+                    &places,
+                    &numbers(e, |event| event.seq as i64),
+                    &texts(e, |event| &event.turn),
+                    &numbers(e, |event| event.at_ms),
+                    &e.iter().map(|event| event.delta).collect::<Vec<_>>(),
+                    &texts(e, |event| &event.kind),
+                    &texts(e, |event| &event.message),
+                    &texts(e, |event| &event.call),
+                    &e.iter().map(|event| event.body.as_str()).collect::<Vec<_>>(),
                     &self.incarnation(),
                 ],
             )

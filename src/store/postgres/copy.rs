@@ -1,5 +1,7 @@
 //! Rows as copies of a store read and write them.
 
+use std::borrow::Cow;
+
 use serde_json::json;
 use tokio_postgres::types::ToSql;
 
@@ -18,6 +20,16 @@ const PUT_SESSION: &str = "INSERT INTO sessions (key, id, generation, head, cwd,
        cwd = excluded.cwd, directories = excluded.directories, title = excluded.title, created_ms = excluded.created_ms, \
        updated_ms = excluded.updated_ms, updated_s = excluded.updated_s, turn = excluded.turn, waiting = excluded.waiting, \
        summary = excluded.summary, parent = excluded.parent, archived = excluded.archived";
+
+/// Returns a column of texts of events.
+pub(super) fn texts(events: &[EventRow], column: fn(&EventRow) -> &Option<String>) -> Vec<Option<Cow<'_, str>>> {
+    events.iter().map(|event| column(event).as_deref().map(text)).collect()
+}
+
+/// Returns a column of numbers of events.
+pub(super) fn numbers(events: &[EventRow], column: fn(&EventRow) -> i64) -> Vec<i64> {
+    events.iter().map(column).collect()
+}
 
 impl PostgresStore {
     pub(in crate::store) async fn totals(&self) -> Result<StoreTotals> {
@@ -96,20 +108,16 @@ impl PostgresStore {
                    SELECT e.id, $1::bigint, e.seq, e.turn, e.at_ms, e.delta, e.kind, e.message, e.call, e.body FROM unnest( \
                      $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::boolean[], $7::text[], $8::text[], $9::text[], \
                      $10::text[]) AS e(id, seq, turn, at_ms, delta, kind, message, call, body)";
-        let texts = |column: fn(&EventRow) -> &Option<String>| -> Vec<_> {
-            events.iter().map(|event| column(event).as_deref().map(text)).collect()
-        };
-        let numbers = |column: fn(&EventRow) -> i64| -> Vec<i64> { events.iter().map(column).collect() };
         let params: [&(dyn ToSql + Sync); 10] = [
             &key,
-            &numbers(|event| event.id),
-            &numbers(|event| event.seq as i64),
-            &texts(|event| &event.turn),
-            &numbers(|event| event.at_ms),
+            &numbers(events, |event| event.id),
+            &numbers(events, |event| event.seq as i64),
+            &texts(events, |event| &event.turn),
+            &numbers(events, |event| event.at_ms),
             &events.iter().map(|event| event.delta).collect::<Vec<_>>(),
-            &texts(|event| &event.kind),
-            &texts(|event| &event.message),
-            &texts(|event| &event.call),
+            &texts(events, |event| &event.kind),
+            &texts(events, |event| &event.message),
+            &texts(events, |event| &event.call),
             &events.iter().map(|event| event.body.as_str()).collect::<Vec<_>>(),
         ];
         self.rows("writing events to", sql, &params).await.map(drop)

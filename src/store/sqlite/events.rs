@@ -175,7 +175,7 @@ fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<CommitOutcome
         insert_event(db, append.key, event, call)?;
         if let Body::SessionCreated { parent: Some(parent), .. } = &event.body {
             db.prepare_cached("UPDATE sessions SET parent = ?1 WHERE key = ?2")?
-                .execute(params![parent.session_id.as_str(), append.key])?;
+                .execute(params![parent.call.session_id.as_str(), append.key])?;
         }
         if let Some(change) = event.body.session_change() {
             let directories = change.additional_directories.as_ref().map(|list| serde_json::json!(list).to_string());

@@ -47,8 +47,8 @@ const MODELS: &[(&str, Option<u64>, bool)] = &[
 fn properties_are_found_by_id_then_by_name_then_by_family() {
     for (id, context_window, priced) in MODELS {
         let properties = catalog::properties(id);
-        let thousands = properties.context_window.map(|tokens| tokens / 1000);
-        assert_eq!((thousands, properties.price.is_some()), (*context_window, *priced), "{id}: {properties:?}");
+        let thousands = properties.limits.context_window.map(|tokens| tokens / 1000);
+        assert_eq!((thousands, properties.limits.price.is_some()), (*context_window, *priced), "{id}: {properties:?}");
     }
 }
 

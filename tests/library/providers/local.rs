@@ -137,7 +137,7 @@ async fn properties_of_configured_server_are_used() {
             let ran = home.run(&["run", "--json", "--model", &id, "hi"], "").await;
             let windows: Vec<Value> =
                 ran.lines().iter().map(|event| event["body"]["contextWindow"].clone()).filter(|w| !w.is_null()).collect();
-            let window = if window > 0 { window } else { catalog::properties(&id).context_window.unwrap_or(128_000) };
+            let window = if window > 0 { window } else { catalog::properties(&id).limits.context_window.unwrap_or(128_000) };
             assert_eq!(windows, [window], "{name}: {ran:?}");
             assert_eq!(tools(&server.finish().await[0]) > 0, case.tools, "{name}");
         }
