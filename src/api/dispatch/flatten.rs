@@ -20,7 +20,7 @@ impl MethodRow {
 
     /// Moves the fields in `_meta.nuncio` to the top level, and removes `_meta`.
     pub(crate) fn flatten_params(&self, params: &mut Map<String, Value>) -> Result<()> {
-        if !self.is_acp() || !params.get("_meta").is_some_and(Value::is_object) {
+        if !self.is_acp() || !params.get("_meta").is_some_and(|meta| meta.is_object() || meta.is_null()) {
             return Ok(());
         }
         let Some(Value::Object(mut meta)) = params.shift_remove("_meta") else { return Ok(()) };
