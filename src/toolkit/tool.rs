@@ -302,8 +302,11 @@ impl<T: Tool> AnyTool for Entry<T> {
     fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<PreparedCall, ToolError> {
         let (mut input, corrected): (T::Input, Value) = input::parse(self.spec(), input)?;
         self.tool.complete(&mut input, context)?;
-        let workspace = &context.workspace;
-        let (title, access) = (self.tool.title(&input, workspace), self.tool.access(&input));
+        let access = self.tool.access(&input);
+        // Resolve each path once, for the title, the locations and the permission check.
+        let resolved = access.paths.iter().map(|path| (path.clone(), context.workspace.resolve(path)));
+        let workspace = &Workspace::clone(&context.workspace).with_resolved(resolved);
+        let title = self.tool.title(&input, workspace);
         debug_assert!(access == Access::none() || T::ACCESS.iter().any(|shape| access.has(shape)), "{}: {access:?}", T::NAME);
         let locations = self.tool.locations(&input, workspace);
         let call = Box::new(Call { entry: self, input });
