@@ -54,7 +54,7 @@ use flags::config_flags::ConfigCommand;
 use flags::login_flags::AcpCommand;
 use flags::run_options::ChatOptions;
 use flags::server_flags::McpCommand;
-use flags::{CliCommand, Flags, HttpArgs, SessionsCommand};
+use flags::{AcpOptions, CliCommand, Flags, SessionsCommand};
 use logging::LogStyle;
 use terminal::lines::TerminalLines;
 use terminal::output::Colours;
@@ -93,11 +93,11 @@ pub fn main(environment: Environment) -> ExitCode {
 fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     let implied = flags.command.is_none();
     let command = match flags.command {
-        Some(CliCommand::Acp { command: Some(AcpCommand::Login(options)), .. }) => CliCommand::Login(options),
+        Some(CliCommand::Acp(AcpOptions { command: Some(AcpCommand::Login(options)), .. })) => CliCommand::Login(options),
         Some(command) => command,
         None if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() => CliCommand::Chat(ChatOptions::default()),
         None if std::io::stdin().is_terminal() => return terminal::output::print(help::text(&Flags::command())).map(|()| 0),
-        None => CliCommand::Acp { http: None, server: HttpArgs::default(), command: None },
+        None => CliCommand::Acp(AcpOptions::default()),
     };
     let models = flags.common.models.clone();
     let mut args = flags.common.args()?;
@@ -116,7 +116,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     let _traces = logging::start(&bootstrap.environment, style, &bootstrap.loaded.settings.telemetry)?;
     let colours = Colours::new(&bootstrap.environment);
     match command {
-        CliCommand::Acp { http: None, .. } => on_worker(async move {
+        CliCommand::Acp(AcpOptions { http: None, .. }) => on_worker(async move {
             let hint = || {
                 if implied {
                     print_stderr(
@@ -127,7 +127,9 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
             };
             app::acp(app::build(bootstrap)?, hint).await.map(|()| 0)
         }),
-        CliCommand::Acp { http: Some(address), server, .. } => on_worker(serve::acp_and_serve(bootstrap, address, server)),
+        CliCommand::Acp(AcpOptions { http: Some(address), server, .. }) => {
+            on_worker(serve::acp_and_serve(bootstrap, address, server))
+        }
         CliCommand::Serve { http, wait_for_store, server } => on_worker(serve::serve(bootstrap, http, wait_for_store, server)),
         CliCommand::Token { command } => token::run(&bootstrap, command),
         CliCommand::Chat(options) => start_chat(bootstrap, options, demo_start, colours),
@@ -202,8 +204,8 @@ fn run_without_settings(command: CliCommand, environment: &Environment, args: &C
 
 fn log_style(command: &CliCommand) -> LogStyle {
     match command {
-        CliCommand::Serve { .. } | CliCommand::Acp { http: Some(_), .. } => LogStyle::Server,
-        CliCommand::Acp { http: None, .. } | CliCommand::Mcp { command: McpCommand::Serve } => LogStyle::Protocol,
+        CliCommand::Serve { .. } | CliCommand::Acp(AcpOptions { http: Some(_), .. }) => LogStyle::Server,
+        CliCommand::Acp(AcpOptions { http: None, .. }) | CliCommand::Mcp { command: McpCommand::Serve } => LogStyle::Protocol,
         CliCommand::Chat(options) if !options.plain => LogStyle::Chat,
         _ => LogStyle::Command,
     }

@@ -45,7 +45,10 @@ pub struct Tools {
     tools: Vec<Arc<dyn AnyTool>>,
     /// Tools that models can call by name, but do not receive in the list of tools.
     unlisted: Vec<Arc<dyn AnyTool>>,
-    specs: Arc<[ToolSpec]>,
+    /// Tools that models receive in the list of tools.
+    offered: Vec<Arc<dyn AnyTool>>,
+    /// The specifications of `offered`, once they are needed.
+    specs: OnceLock<Arc<[ToolSpec]>>,
     /// The size of `specs`, once it is needed.
     spec_bytes: OnceLock<usize>,
     /// Parsed source files, which tables that are made from this one share.
@@ -85,8 +88,8 @@ impl Tools {
     }
 
     pub(crate) fn new(tools: Vec<Arc<dyn AnyTool>>) -> Tools {
-        let specs = tools.iter().map(|tool| tool.spec().clone()).collect();
-        Tools { tools, unlisted: Vec::new(), specs, spec_bytes: OnceLock::new(), maps: Arc::default() }
+        let (offered, unlisted) = (tools.clone(), Vec::new());
+        Tools { tools, unlisted, offered, specs: OnceLock::new(), spec_bytes: OnceLock::new(), maps: Arc::default() }
     }
 
     /// Returns this table with further tools at its end, and with `unlisted` as its unlisted tools.
@@ -116,20 +119,15 @@ impl Tools {
         Tools { maps: self.maps.clone(), unlisted, ..Tools::new(self.tools.iter().filter(matches).cloned().collect()) }
     }
 
-    /// Returns this table, of which models receive only the tools that `is_offered` accepts. Texts
-    /// about background commands are left out if their results cannot be read.
+    /// Returns this table, of which models receive only the tools that `is_offered` accepts.
     pub(crate) fn offering(&self, is_offered: impl Fn(&str) -> bool) -> Tools {
-        let specs = self.tools.iter().map(|tool| tool.spec()).filter(|spec| is_offered(&spec.name));
-        let mut specs: Vec<ToolSpec> = specs.cloned().collect();
-        if !specs.iter().any(|spec| spec.name == bash_output::BashOutput::NAME) {
-            specs.iter_mut().filter(|spec| spec.name == bash::Bash::NAME).for_each(bash::without_background);
-        }
-        Tools { specs: specs.into(), spec_bytes: OnceLock::new(), ..self.clone() }
+        let offered = self.tools.iter().filter(|tool| is_offered(tool.name())).cloned().collect();
+        Tools { offered, specs: OnceLock::new(), spec_bytes: OnceLock::new(), ..self.clone() }
     }
 
     /// Returns whether models receive a tool with this name.
     pub(crate) fn offers(&self, name: &str) -> bool {
-        self.specs.iter().any(|spec| spec.name == name)
+        self.offered.iter().any(|tool| tool.name() == name)
     }
 
     /// Finds the tool with this name or alias. An unlisted tool is found only by its name.
@@ -154,14 +152,22 @@ impl Tools {
         repo_map::survey(&context.workspace.cwd, prompt, &self.maps, context, until, count)
     }
 
-    /// Returns the specifications of the offered tools, as sent to models.
+    /// Returns the specifications of the offered tools, as sent to models. Texts about background
+    /// commands are omitted if no offered tool reads their results.
     pub fn specs(&self) -> Arc<[ToolSpec]> {
-        self.specs.clone()
+        let create = || {
+            let mut specs: Vec<ToolSpec> = self.offered.iter().map(|tool| tool.spec().clone()).collect();
+            if !self.offers(bash_output::BashOutput::NAME) {
+                specs.iter_mut().filter(|spec| spec.name == bash::Bash::NAME).for_each(bash::without_background);
+            }
+            specs.into()
+        };
+        self.specs.get_or_init(create).clone()
     }
 
     /// Returns the size of the specifications of the offered tools in a request, in bytes.
     pub(crate) fn spec_bytes(&self) -> usize {
-        *self.spec_bytes.get_or_init(|| self.specs.iter().map(ToolSpec::bytes).sum())
+        *self.spec_bytes.get_or_init(|| self.specs().iter().map(ToolSpec::bytes).sum())
     }
 
     /// Returns all listed tools.
@@ -177,7 +183,7 @@ impl Tools {
 
     /// Returns the names of the tools that models receive.
     fn offered_names(&self) -> String {
-        self.specs.iter().map(|spec| spec.name.as_str()).collect::<Vec<_>>().join(", ")
+        self.offered.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the names of all listed tools.

@@ -161,7 +161,9 @@ impl<'a> AnswerBuilder<'a> {
 
     /// Ends the message that is being received.
     pub(in crate::agent) fn close(&mut self, provider_state: Option<ProviderState>) {
-        if let Some(Open { id, role, text, .. }) = self.open.take() {
+        if let Some(Open { id, role, mut text, .. }) = self.open.take() {
+            // The event stays in memory, and the text grew with up to twice its capacity.
+            text.shrink_to_fit();
             let parts = vec![Part::text(text)];
             let message = Box::new(Body::MessageCompleted {
                 message_id: id,

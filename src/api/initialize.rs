@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::ser::Error as _;
+use serde::ser::{Error as _, SerializeMap};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -31,10 +31,16 @@ pub(crate) struct InitializeResult {
 
 impl Serialize for InitializeResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut response = serde_json::to_value(&self.response).map_err(S::Error::custom)?;
-        response["authMethods"] = auth_methods(self.terminal);
-        response["fork"] = true.into();
-        response.serialize(serializer)
+        let response = serde_json::to_value(&self.response).map_err(S::Error::custom)?;
+        let mut result = serializer.serialize_map(None)?;
+        for (name, value) in response.as_object().into_iter().flatten() {
+            match name.as_str() {
+                "authMethods" => result.serialize_entry(name, auth_methods(self.terminal))?,
+                _ => result.serialize_entry(name, value)?,
+            }
+        }
+        result.serialize_entry("fork", &true)?;
+        result.end()
     }
 }
 
@@ -48,34 +54,71 @@ impl JsonSchema for InitializeResult {
     }
 }
 
-fn auth_methods(terminal: bool) -> Value {
-    let variables = PROVIDERS.iter().filter(|provider| !provider.local).filter_map(|provider| provider.key_env.first());
-    let variables: Vec<Value> = variables.map(|name| json!({ "name": name, "optional": true })).collect();
-    let [environment, settings] = AUTH_METHODS;
-    let login = json!({
-        "id": "login",
-        "type": "terminal",
-        "name": "API key",
-        "description": "Asks for the API key of a provider, and stores it",
-        "args": ["login"],
-    });
-    let methods = json!([
-        {
-            "id": environment,
-            "type": "env_var",
-            "name": "API key in the environment",
-            "description": "Uses the model of the first provider whose key is set",
-            "vars": variables,
-        },
-        {
-            "id": settings,
-            "type": "agent",
-            "name": "nuncio settings",
-            "description": "Uses the model from nuncio's settings, or a model on a local server",
-        },
-    ]);
-    let methods = methods.as_array().cloned().unwrap_or_default();
-    methods.into_iter().chain(terminal.then_some(login)).collect()
+/// An authentication method of ACP.
+#[derive(Serialize)]
+struct AuthMethod {
+    id: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'static str,
+    description: &'static str,
+    #[serde(flatten)]
+    details: AuthDetails,
+}
+
+/// Fields that only one type of authentication method has.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AuthDetails {
+    Variables { vars: KeyVariables },
+    Arguments { args: &'static [&'static str] },
+    None {},
+}
+
+/// The variables that hold the API keys of providers on other machines: the first one of each.
+struct KeyVariables;
+
+impl Serialize for KeyVariables {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Variable {
+            name: &'static str,
+            optional: bool,
+        }
+        let names = PROVIDERS.iter().filter(|provider| !provider.local).filter_map(|provider| provider.key_env.first());
+        serializer.collect_seq(names.map(|name| Variable { name, optional: true }))
+    }
+}
+
+/// The authentication methods. Only a client that can start the agent in a terminal receives the
+/// last one.
+static METHODS: [AuthMethod; 3] = [
+    AuthMethod {
+        id: AUTH_METHODS[0],
+        kind: "env_var",
+        name: "API key in the environment",
+        description: "Uses the model of the first provider whose key is set",
+        details: AuthDetails::Variables { vars: KeyVariables },
+    },
+    AuthMethod {
+        id: AUTH_METHODS[1],
+        kind: "agent",
+        name: "nuncio settings",
+        description: "Uses the model from nuncio's settings, or a model on a local server",
+        details: AuthDetails::None {},
+    },
+    AuthMethod {
+        id: "login",
+        kind: "terminal",
+        name: "API key",
+        description: "Asks for the API key of a provider, and stores it",
+        details: AuthDetails::Arguments { args: &["login"] },
+    },
+];
+
+/// Returns the authentication methods that a client receives.
+fn auth_methods(terminal: bool) -> &'static [AuthMethod] {
+    if terminal { &METHODS } else { &METHODS[..AUTH_METHODS.len()] }
 }
 
 /// The announcement of a client. REST clients announce nothing.

@@ -4,10 +4,10 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, FromArgMatches};
+use clap::{Args, Command, CommandFactory, FromArgMatches};
 
 use super::errors::unknown_command;
-use super::flags::{CliCommand, Flags};
+use super::flags::{AcpOptions, CliCommand, CommonFlags, Flags};
 use super::help;
 
 impl Flags {
@@ -16,6 +16,9 @@ impl Flags {
     /// misspelled command.
     pub(super) fn from_arguments() -> std::result::Result<Flags, clap::Error> {
         let arguments: Vec<OsString> = std::env::args_os().collect();
+        if let Some(flags) = of_editor(&arguments) {
+            return Ok(flags);
+        }
         let parsed = parse(&arguments);
         if let Some(chat) = parsed.as_ref().err().and_then(|error| continued_chat(error, &arguments)) {
             return Ok(chat);
@@ -36,6 +39,20 @@ impl Flags {
         };
         runs.into_iter().find(is_run).unwrap_or(parsed)
     }
+}
+
+/// Parses arguments with which editors start nuncio: `acp`, or no command. Does not create the
+/// descriptions of the other commands, which takes a large part of a start. Returns `None` for
+/// other arguments, and for invalid ones, so that their errors name all commands.
+fn of_editor(arguments: &[OsString]) -> Option<Flags> {
+    const NAME: &str = "acp";
+    if arguments.len() > 1 && !arguments.iter().any(|argument| argument == NAME) {
+        return None;
+    }
+    let acp = AcpOptions::augment_args(Command::new(NAME));
+    let program = CommonFlags::augment_args(Command::new("nuncio")).subcommand(acp);
+    let mut matches = program.try_get_matches_from(arguments).ok()?;
+    Flags::from_arg_matches_mut(&mut matches).ok()
 }
 
 fn parse(arguments: &[OsString]) -> std::result::Result<Flags, clap::Error> {

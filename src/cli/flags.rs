@@ -115,15 +115,7 @@ impl CommonFlags {
 #[derive(Debug, Subcommand)]
 pub(super) enum CliCommand {
     /// Serve the Agent Client Protocol on standard input and output, for editors
-    Acp {
-        /// Also serve HTTP on ADDR, with the same sessions
-        #[arg(long, value_name = "ADDR")]
-        http: Option<String>,
-        #[command(flatten)]
-        server: HttpArgs,
-        #[command(subcommand)]
-        command: Option<AcpCommand>,
-    },
+    Acp(AcpOptions),
     /// Serve HTTP for browsers, scripts and other agents: REST, events, JSON-RPC
     Serve {
         /// Listen on ADDR
@@ -241,6 +233,17 @@ pub(super) enum CliCommand {
         /// Directory of the pages; it is created if it does not exist
         dir: PathBuf,
     },
+}
+
+#[derive(Debug, Default, Args)]
+pub(super) struct AcpOptions {
+    /// Also serve HTTP on ADDR, with the same sessions
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<String>,
+    #[command(flatten)]
+    pub server: HttpArgs,
+    #[command(subcommand)]
+    pub command: Option<AcpCommand>,
 }
 
 #[derive(Debug, Default, Args)]

@@ -65,7 +65,7 @@ impl OpenAnswer {
         if self.blocks.iter().all(is_empty) {
             self.blocks.clear();
         }
-        let results: Vec<ToolResult> = self
+        let mut results: Vec<ToolResult> = self
             .calls
             .into_iter()
             .map(|call| {
@@ -77,6 +77,9 @@ impl OpenAnswer {
                 })
             })
             .collect();
+        // The messages are kept as long as the session is open.
+        self.blocks.shrink_to_fit();
+        results.shrink_to_fit();
         let answer = (!self.blocks.is_empty()).then_some(Message::Assistant(self.blocks));
         answer.into_iter().chain((!results.is_empty()).then_some(Message::ToolResults(results)))
     }

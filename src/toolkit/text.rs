@@ -1,6 +1,7 @@
 //! Text files: detects the encoding and reads lines in bounded memory.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::RangeInclusive;
 
 /// The encoding of a text file, as shown by its byte order mark. Without a byte order mark it is
 /// UTF-8.
@@ -75,12 +76,14 @@ pub(crate) struct TextLines<R> {
     skipped: usize,
 }
 
-const BUFFER_BYTES: usize = 256 << 10;
+/// Size of the buffer for a file, in bytes. A file may be larger than its size says.
+const BUFFER_BYTES: RangeInclusive<u64> = 8 << 10..=256 << 10;
 
 impl<R: Read> TextLines<R> {
-    /// Reads lines from the beginning of a file.
-    pub(crate) fn new(reader: R, encoding: Encoding) -> TextLines<R> {
-        TextLines { reader: BufReader::with_capacity(BUFFER_BYTES, reader), encoding, begun: false, skipped: 0 }
+    /// Reads lines from the beginning of a file of about `size` bytes.
+    pub(crate) fn new(reader: R, encoding: Encoding, size: u64) -> TextLines<R> {
+        let buffer = size.clamp(*BUFFER_BYTES.start(), *BUFFER_BYTES.end()) as usize;
+        TextLines { reader: BufReader::with_capacity(buffer, reader), encoding, begun: false, skipped: 0 }
     }
 
     /// Reads the next line without its first `skipped` bytes, truncated to `bytes_max` bytes;

@@ -2,7 +2,7 @@
 //! table of tools.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
@@ -234,7 +234,10 @@ impl<T: Tool> AnyCall for Call<T> {
 
 struct Entry<T> {
     tool: T,
-    spec: ToolSpec,
+    /// Text at the end of the tool's description, after that of its input type.
+    description: String,
+    /// Built when it is first needed: many processes never send it to a model.
+    spec: OnceLock<ToolSpec>,
 }
 
 /// Creates the JSON schema of a serialized `S`, without references.
@@ -256,12 +259,14 @@ pub(crate) fn entry<T: Tool>(tool: T) -> Arc<dyn AnyTool> {
 /// Wraps `tool` for a table of tools, as [`entry`] does, and appends `description` to the
 /// tool's description.
 pub(crate) fn entry_with<T: Tool>(tool: T, description: &str) -> Arc<dyn AnyTool> {
-    let mut spec = input::spec::<T::Input>(T::NAME);
-    spec.description += description;
-    Arc::new(Entry { tool, spec })
+    Arc::new(Entry { tool, description: description.into(), spec: OnceLock::new() })
 }
 
 impl<T: Tool> AnyTool for Entry<T> {
+    fn name(&self) -> &str {
+        T::NAME
+    }
+
     fn aliases(&self) -> &[&str] {
         T::ALIASES
     }
@@ -275,7 +280,11 @@ impl<T: Tool> AnyTool for Entry<T> {
     }
 
     fn spec(&self) -> &ToolSpec {
-        &self.spec
+        self.spec.get_or_init(|| {
+            let mut spec = input::spec::<T::Input>(T::NAME);
+            spec.description += &self.description;
+            spec
+        })
     }
 
     fn access(&self) -> &'static [AccessShape] {
@@ -291,10 +300,13 @@ impl<T: Tool> AnyTool for Entry<T> {
     }
 
     fn prepare(self: Arc<Self>, input: Value, context: &ToolContext) -> Result<PreparedCall, ToolError> {
-        let (mut input, corrected): (T::Input, Value) = input::parse(&self.spec, input)?;
+        let (mut input, corrected): (T::Input, Value) = input::parse(self.spec(), input)?;
         self.tool.complete(&mut input, context)?;
-        let workspace = &context.workspace;
-        let (title, access) = (self.tool.title(&input, workspace), self.tool.access(&input));
+        let access = self.tool.access(&input);
+        // Resolve each path once, for the title, the locations and the permission check.
+        let resolved = access.paths.iter().map(|path| (path.clone(), context.workspace.resolve(path)));
+        let workspace = &Workspace::clone(&context.workspace).with_resolved(resolved);
+        let title = self.tool.title(&input, workspace);
         debug_assert!(access == Access::none() || T::ACCESS.iter().any(|shape| access.has(shape)), "{}: {access:?}", T::NAME);
         let locations = self.tool.locations(&input, workspace);
         let call = Box::new(Call { entry: self, input });

@@ -149,8 +149,9 @@ fn read(resolved: &ResolvedPath, input: &ReadInput, context: &ToolContext) -> Re
     match client_copy.unsaved() {
         Some(text) => read_unsaved(text, resolved, input, context),
         None => {
-            let input = &whole_if_small(&mut file, input).map_err(fail)?;
-            let page = Page::read(TextLines::new(file, encoding), input, &context.cancel).map_err(fail)?;
+            let size = file.metadata().map_err(fail)?.len();
+            let input = &whole_if_small(&mut file, size, input).map_err(fail)?;
+            let page = Page::read(TextLines::new(file, encoding, size), input, &context.cancel).map_err(fail)?;
             page.output(&resolved.path, &shown)
         }
     }
@@ -178,7 +179,7 @@ fn read_unsaved(
     input: &ReadInput,
     context: &ToolContext,
 ) -> Result<ToolOutput<ReadDetails>, ToolError> {
-    let lines = TextLines::new(text.as_bytes(), Encoding::detect(text.as_bytes()));
+    let lines = TextLines::new(text.as_bytes(), Encoding::detect(text.as_bytes()), text.len() as u64);
     let input = &if is_small(text.as_bytes()) { input.whole() } else { input.clone() };
     let page = Page::read(lines, input, &context.cancel).map_err(|error| context.failed("reading", &resolved.path, error))?;
     let mut output = page.output(&resolved.path, &context.workspace.show(&resolved.path))?;
@@ -186,11 +187,11 @@ fn read_unsaved(
     Ok(output)
 }
 
-fn whole_if_small(file: &mut File, input: &ReadInput) -> io::Result<ReadInput> {
-    if file.metadata()?.len() > SMALL_BYTES_MAX as u64 {
+fn whole_if_small(file: &mut File, size: u64, input: &ReadInput) -> io::Result<ReadInput> {
+    if size > SMALL_BYTES_MAX as u64 {
         return Ok(input.clone());
     }
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(size as usize + 1);
     (&mut *file).take(SMALL_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     file.rewind()?;
     Ok(if is_small(&bytes) { input.whole() } else { input.clone() })

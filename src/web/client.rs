@@ -11,8 +11,12 @@ use parking_lot::Mutex;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, NoProxy, Proxy};
-use rustls::pki_types::CertificateDer;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 
 use super::address::is_public;
@@ -46,6 +50,15 @@ struct ClientPool {
     others: Mutex<HashMap<(Destination, ClientOptions), Client>>,
     /// The proxies of the environment.
     proxies: Vec<Proxy>,
+    /// The configuration of clients without additional certificates.
+    tls: OnceLock<ClientConfig>,
+}
+
+impl ClientPool {
+    /// Returns the configuration that trusts the certificates of the system and `more`.
+    fn tls(&self, more: Vec<CertificateDer<'static>>) -> ClientConfig {
+        if more.is_empty() { self.tls.get_or_init(|| tls(Vec::new())).clone() } else { tls(more) }
+    }
 }
 
 /// How a client connects, if not as usual for its destination.
@@ -99,7 +112,7 @@ impl HttpClients {
         if let Some(client) = slot.get() {
             return Ok(client.clone());
         }
-        let client = builder(destination, &self.0.proxies).tls_backend_preconfigured(tls(Vec::new())).build()?;
+        let client = builder(destination, &self.0.proxies).tls_backend_preconfigured(self.0.tls(Vec::new())).build()?;
         Ok(slot.get_or_init(|| client).clone())
     }
 
@@ -113,13 +126,13 @@ impl HttpClients {
         if let Some(client) = others.get(&key) {
             return Ok(client.clone());
         }
-        let client = build_with(destination, options, &self.0.proxies)?;
+        let client = build_with(destination, options, &self.0)?;
         others.insert(key, client.clone());
         Ok(client)
     }
 }
 
-fn build_with(destination: Destination, options: &ClientOptions, proxies: &[Proxy]) -> Result<Client, String> {
+fn build_with(destination: Destination, options: &ClientOptions, pool: &ClientPool) -> Result<Client, String> {
     let certificates = match &options.ca_file {
         Some(path) => certificates(path).map_err(|problem| format!("reading ca_file {}: {problem}", path.display()))?,
         None => Vec::new(),
@@ -128,7 +141,7 @@ fn build_with(destination: Destination, options: &ClientOptions, proxies: &[Prox
         None | Some(NO_PROXY) => None,
         Some(url) => Some(Proxy::all(url).map_err(|error| format!("invalid proxy: {}", causes(&error)))?),
     };
-    let mut builder = builder(destination, proxies).tls_backend_preconfigured(tls(certificates));
+    let mut builder = builder(destination, &pool.proxies).tls_backend_preconfigured(pool.tls(certificates));
     if options.proxy.is_some() {
         builder = builder.no_proxy();
     }
@@ -175,21 +188,77 @@ fn builder(destination: Destination, proxies: &[Proxy]) -> ClientBuilder {
     }
 }
 
-/// Creates a configuration that trusts the certificates of the system, or Mozilla's root
-/// certificates if the system has none, and `more`. It does not depend on the default
-/// `CryptoProvider` of the process.
-fn tls(more: Vec<CertificateDer<'static>>) -> rustls::ClientConfig {
+/// Creates a configuration that trusts the certificates of the system and `more` ([`SystemRoots`]).
+/// It does not depend on the default `CryptoProvider` of the process.
+fn tls(more: Vec<CertificateDer<'static>>) -> ClientConfig {
     let ring = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = rustls::ClientConfig::builder_with_provider(ring.clone())
+    let roots = SystemRoots { more, ring: ring.clone(), verifier: OnceLock::new() };
+    ClientConfig::builder_with_provider(ring)
         .with_safe_default_protocol_versions()
-        .expect("ring has the default versions of TLS");
-    match Verifier::new_with_extra_roots(more.clone(), ring) {
-        Ok(verifier) => builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth(),
-        Err(_) => {
-            let mut roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-            roots.add_parsable_certificates(more);
-            builder.with_root_certificates(roots).with_no_client_auth()
-        }
+        .expect("ring has the default versions of TLS")
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(roots))
+        .with_no_client_auth()
+}
+
+/// Verifies certificates with the root certificates of the system, or Mozilla's if the system has
+/// none, and `more`. Reads them at the first connection with TLS, which many processes never open.
+#[derive(Debug)]
+struct SystemRoots {
+    more: Vec<CertificateDer<'static>>,
+    ring: Arc<CryptoProvider>,
+    verifier: OnceLock<Arc<dyn ServerCertVerifier>>,
+}
+
+impl SystemRoots {
+    fn verifier(&self) -> &dyn ServerCertVerifier {
+        let create = || -> Arc<dyn ServerCertVerifier> {
+            match Verifier::new_with_extra_roots(self.more.clone(), self.ring.clone()) {
+                Ok(verifier) => Arc::new(verifier),
+                Err(_) => {
+                    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+                    roots.add_parsable_certificates(self.more.clone());
+                    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), self.ring.clone());
+                    builder.build().expect("Mozilla's root certificates are not empty, and there are no revocation lists")
+                }
+            }
+        };
+        &**self.verifier.get_or_init(create)
+    }
+}
+
+impl ServerCertVerifier for SystemRoots {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        self.verifier().verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier().verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier().verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.ring.signature_verification_algorithms.supported_schemes()
     }
 }
 

@@ -126,11 +126,12 @@ impl Models {
     /// Returns the providers whose models are listed: those with a key, those with a base URL in
     /// the settings, and the provider of the default model. Built-in providers come first.
     pub(in crate::runtime) fn configured(&self, settings: &Settings) -> Vec<String> {
-        let default = self.known_default(settings).unwrap_or_default();
+        let stored = self.keys.list();
+        let default = self.known_default_in(settings, &stored).unwrap_or_default();
         let default = split(&default).0;
         // `--base-url` applies to every provider: the keys of others must not be sent there.
         let applies = |name: &str| self.base_url.is_none() || name == default;
-        let has_key = |known: &KnownProvider| self.key_source(known.name, settings).is_some();
+        let has_key = |known: &KnownProvider| self.key_source_in(known.name, settings, &stored).is_some();
         let known = PROVIDERS.iter().filter(|known| match settings.providers.get(known.name) {
             Some(own) => known.local || own.base_url.is_some() || has_key(known) || known.name == default,
             None => !known.local && has_key(known) || known.name == default,

@@ -1,6 +1,7 @@
 //! API keys of providers: where they come from, and the names of the variables that hold secrets.
 
 use super::models::{Models, provider_names};
+use super::stored_keys::KeyPlaces;
 use crate::config::{HostedAgent, McpServer, Provider, SecretText, Settings};
 use crate::model::endpoint::ApiKey;
 use crate::model::providers::{self, KnownProvider};
@@ -26,7 +27,7 @@ impl Models {
         if key.is_some() {
             return Ok(key);
         }
-        match (self.stored_key(name).await?, &own.api_key_env) {
+        match (self.stored_key(name, &self.keys.list()).await?, &own.api_key_env) {
             (None, Some(variable)) => Err(ModelError::new(Retry::Never, format!("no API key for {name}"))
                 .hint(format!("set {variable}, store a key: nuncio login {name}, or use --model ollama/NAME"))
                 .unreachable()),
@@ -34,8 +35,8 @@ impl Models {
         }
     }
 
-    pub(super) async fn stored_key(&self, provider: &str) -> Result<Option<ApiKey>, ModelError> {
-        match self.keys.get(provider).await {
+    pub(super) async fn stored_key(&self, provider: &str, stored: &KeyPlaces) -> Result<Option<ApiKey>, ModelError> {
+        match self.keys.get_from(stored, provider).await {
             Ok(key) => Ok(key.map(|key| ApiKey::new(key, format!("nuncio login {provider}")))),
             Err(error) => Err(ModelError::new(Retry::Never, error.message).hint(error.hint.unwrap_or_default()).unreachable()),
         }
@@ -43,6 +44,12 @@ impl Models {
 
     /// Returns where the key of a provider comes from, `None` without a key.
     pub(crate) fn key_source(&self, name: &str, settings: &Settings) -> Option<String> {
+        self.key_source_in(name, settings, &self.keys.list())
+    }
+
+    /// Returns where the key of a provider comes from, as [`Models::key_source`] does. `stored` has
+    /// the stored keys: a caller that asks for many providers reads them once.
+    pub(in crate::runtime) fn key_source_in(&self, name: &str, settings: &Settings, stored: &KeyPlaces) -> Option<String> {
         let own = settings.providers.get(name).cloned().unwrap_or_default();
         if own.api_key_command.is_some() {
             return Some(format!("providers.{name}.api_key_command"));
@@ -53,14 +60,14 @@ impl Models {
             None => known.to_vec(),
         };
         variables.retain(|variable| self.environment.get(variable).is_some());
-        let stored = || self.keys.list().get(name).map(|stored| format!("nuncio login, in {}", self.keys.place(stored)));
+        let stored = || stored.get(name).map(|stored| format!("nuncio login, in {}", self.keys.place(stored)));
         variables.first().map(|variable| format!("${variable}")).or_else(stored)
     }
 
     /// Returns the providers that have a key, and where it comes from.
     pub(crate) fn key_sources(&self, settings: &Settings) -> Vec<(String, String)> {
-        let names = provider_names(settings).into_iter();
-        names.filter_map(|name| Some((name.to_owned(), self.key_source(name, settings)?))).collect()
+        let (names, stored) = (provider_names(settings).into_iter(), self.keys.list());
+        names.filter_map(|name| Some((name.to_owned(), self.key_source_in(name, settings, &stored)?))).collect()
     }
 
     /// Returns whether a variable with a key of the provider is set.

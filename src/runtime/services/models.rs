@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::stored_keys::StoredKeys;
+use super::stored_keys::{KeyPlaces, StoredKeys};
 use crate::config::{
     Ability, CREDENTIALS_HINT, Effort, Environment, ModelSettings, Protocol, Provider, SecretText, Settings, has_credentials,
     model_settings,
@@ -129,9 +129,9 @@ impl Models {
             return Ok(model);
         }
         let probe = async || {
-            let mut candidates = Vec::new();
+            let (mut candidates, stored) = (Vec::new(), self.keys.list());
             for provider in providers::PROVIDERS.iter().filter(|provider| provider.local) {
-                candidates.extend(self.candidates(provider, settings).await);
+                candidates.extend(self.candidates(provider, settings, &stored).await);
             }
             local::probe(&self.clients, candidates).await.ok_or_else(providers::nothing)
         };
@@ -141,7 +141,7 @@ impl Models {
     /// Returns the addresses where a local server may listen: `--base-url`, else the address in the
     /// settings, else the usual addresses of the provider. A server at `--base-url` may belong to
     /// any provider, so it receives no provider's key.
-    async fn candidates(&self, provider: &'static KnownProvider, settings: &Settings) -> Vec<Candidate> {
+    async fn candidates(&self, provider: &'static KnownProvider, settings: &Settings, stored: &KeyPlaces) -> Vec<Candidate> {
         let variable = |name: &str| self.variable(name);
         let own = settings.providers.get(provider.name);
         let set = self.base_url.clone().or_else(|| own?.base_url.clone());
@@ -150,7 +150,7 @@ impl Models {
             Some(ApiKey::new(self.variable(name)?, name))
         };
         let key = match own_key().or_else(|| provider.key(&variable)) {
-            None => self.stored_key(provider.name).await.ok().flatten(),
+            None => self.stored_key(provider.name, stored).await.ok().flatten(),
             key => key,
         };
         let key = key.filter(|_| self.base_url.is_none());
@@ -161,10 +161,13 @@ impl Models {
     /// Returns the id of the default model, or `None` if only a request to a local server could
     /// determine it.
     pub(crate) fn known_default(&self, settings: &Settings) -> Option<String> {
-        let keyed = || {
-            let stored = self.keys.list();
-            providers::default_model(|provider| self.has_variable(provider) || stored.contains_key(provider.name))
-        };
+        settings.model.clone().or_else(|| self.known_default_in(settings, &self.keys.list()))
+    }
+
+    /// Returns the id of the default model, as [`Models::known_default`] does. `stored` has the
+    /// stored keys.
+    pub(in crate::runtime) fn known_default_in(&self, settings: &Settings, stored: &KeyPlaces) -> Option<String> {
+        let keyed = || providers::default_model(|provider| self.has_variable(provider) || stored.contains_key(provider.name));
         settings.model.clone().or_else(keyed).or_else(|| self.found.get().map(|found| found.id.clone()))
     }
 
@@ -264,7 +267,7 @@ impl Models {
             return Some(base_url.to_owned());
         }
         let known = self.split(id, settings).ok()?.known.filter(|known| known.local)?;
-        let candidates = self.candidates(known, settings).await;
+        let candidates = self.candidates(known, settings, &self.keys.list()).await;
         if candidates.len() > 1 { local::locate(&self.clients, candidates).await } else { None }
     }
 

@@ -27,6 +27,9 @@ pub(crate) struct StoredKeys {
     has_keyring: bool,
 }
 
+/// Where the key of each provider is stored.
+pub(crate) type KeyPlaces = BTreeMap<String, StoredKey>;
+
 /// Where a key is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -47,7 +50,7 @@ impl StoredKeys {
 
     /// Returns the providers with a stored key, and where it is. A file that cannot be read counts
     /// as empty; [`StoredKeys::store`] reports it.
-    pub(crate) fn list(&self) -> BTreeMap<String, StoredKey> {
+    pub(crate) fn list(&self) -> KeyPlaces {
         self.read().unwrap_or_default()
     }
 
@@ -60,9 +63,14 @@ impl StoredKeys {
     }
 
     pub(crate) async fn get(&self, provider: &str) -> Result<Option<String>> {
-        match self.list().remove(provider) {
+        self.get_from(&self.list(), provider).await
+    }
+
+    /// Returns the key of a provider, which is at its place in `stored`.
+    pub(super) async fn get_from(&self, stored: &KeyPlaces, provider: &str) -> Result<Option<String>> {
+        match stored.get(provider) {
             None => Ok(None),
-            Some(StoredKey::Key(key)) => Ok(Some(key)),
+            Some(StoredKey::Key(key)) => Ok(Some(key.clone())),
             Some(StoredKey::Keyring) => {
                 let printed = self.launcher.printed(&self.secret_tool("lookup", provider)).await;
                 let failed =
@@ -127,7 +135,7 @@ impl StoredKeys {
         Command::program(words, "/")
     }
 
-    fn read(&self) -> Result<BTreeMap<String, StoredKey>> {
+    fn read(&self) -> Result<KeyPlaces> {
         let doing = || format!("reading {}", self.file.display());
         match read_small_text(&self.file) {
             // The message of a parser may quote a key.
@@ -140,7 +148,7 @@ impl StoredKeys {
     }
 
     /// Changes the file. Other processes wait while it is read and written.
-    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, StoredKey>) -> T) -> Result<T> {
+    fn change<T>(&self, change: impl FnOnce(&mut KeyPlaces) -> T) -> Result<T> {
         let _lock = self.file.parent().map(lock_files).transpose()?;
         let mut keys = self.read()?;
         let changed = change(&mut keys);

@@ -25,6 +25,9 @@ use crate::store::{Append, CommitOutcome, SessionRow, Store};
 
 /// Maximum number of events in the log writer's queue, over all sessions.
 const APPENDS_QUEUED_MAX: usize = 4096;
+/// Number of events for which an idle log writer keeps space: a stream of deltas fills larger
+/// batches.
+const BATCH_EVENTS_KEPT: usize = 64;
 /// Pause between two attempts to write to a store that is locked or cannot be reached.
 const STORE_RETRY: Duration = Duration::from_millis(50);
 
@@ -92,6 +95,9 @@ async fn run(
         let groups = group(&mut batch);
         commit(store, groups, durable, metrics).await;
         commits.send_modify(|count| *count += 1);
+        if queue.is_empty() && batch.capacity() > BATCH_EVENTS_KEPT {
+            batch = Vec::new();
+        }
     }
 }
 

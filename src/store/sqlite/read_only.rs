@@ -28,7 +28,7 @@ pub(super) fn open(path: &Path, access: ReadAccess) -> rusqlite::Result<Connecti
     let immutable = if access == ReadAccess::Immutable { "&immutable=1" } else { "" };
     let db = Connection::open_with_flags(format!("file:{}?mode=ro{immutable}", escaped(path)), flags)?;
     db.busy_timeout(limits::STORE_BUSY)?;
-    db.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1000;")?;
+    db.execute_batch("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -256;")?;
     db.set_prepared_statement_cache_capacity(32);
     Ok(db)
 }
