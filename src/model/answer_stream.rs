@@ -22,6 +22,8 @@ use crate::limits::MODEL_EVENT_BYTES_MAX;
 
 /// Maximum size of an event of a proxy, in bytes.
 const FILLER_BYTES_MAX: usize = 40;
+/// Maximum size of a chunk that [`AnswerStream::join`] extends, in bytes.
+const JOINED_BYTES_MAX: usize = 4 << 10;
 
 /// State of an answer that is being read.
 pub(super) struct AnswerStream {
@@ -75,6 +77,7 @@ impl AnswerStream {
     async fn next(&mut self) -> Option<Result<Chunk, ModelError>> {
         loop {
             if let Some(mut chunk) = self.out.pop_front() {
+                self.join(&mut chunk);
                 if let Some(bound) = self.allowance.take(&mut chunk) {
                     self.discard_and_truncate(bound);
                     if matches!(chunk, Chunk::ToolCall { .. }) {
@@ -113,6 +116,18 @@ impl AnswerStream {
             if let Err(error) = self.read_end(failure) {
                 self.fail(error);
             }
+        }
+    }
+
+    /// Adds the text or thinking that directly follows a chunk and arrived with it, because each
+    /// chunk is passed on as an event.
+    fn join(&mut self, chunk: &mut Chunk) {
+        while let (Chunk::Text(text), Some(Chunk::Text(more))) | (Chunk::Thinking(text), Some(Chunk::Thinking(more))) =
+            (&mut *chunk, self.out.front())
+            && text.len() + more.len() <= JOINED_BYTES_MAX
+        {
+            text.push_str(more);
+            self.out.pop_front();
         }
     }
 

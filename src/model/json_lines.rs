@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::sse::TooLarge;
+use super::sse::{TooLarge, text};
 use crate::limits::MODEL_EVENT_BYTES_MAX;
 
 /// Decodes one stream. Blank lines are skipped.
@@ -26,12 +26,12 @@ impl LineDecoder {
 
     /// Returns the next complete line that is not blank, or `None` if more bytes are needed.
     pub fn next_line(&mut self) -> Result<Option<Cow<'_, str>>, TooLarge> {
-        while let Some(length) = self.bytes[self.scanned..].iter().position(|byte| *byte == b'\n') {
+        while let Some(length) = memchr::memchr(b'\n', &self.bytes[self.scanned..]) {
             let line = self.used..self.scanned + length;
             self.used = line.end + 1;
             self.scanned = self.used;
             if !self.bytes[line.clone()].trim_ascii().is_empty() {
-                return Ok(Some(String::from_utf8_lossy(self.bytes[line].trim_ascii())));
+                return Ok(Some(text(self.bytes[line].trim_ascii())));
             }
         }
         self.scanned = self.bytes.len();

@@ -9,6 +9,11 @@ use crate::limits::MODEL_EVENT_BYTES_MAX;
 #[derive(Debug, PartialEq)]
 pub struct TooLarge;
 
+/// Converts bytes to text. Tries the strict conversion first, which is several times faster.
+pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
 /// Decodes one stream. Accepts everything that the standard accepts: a byte order mark, CRLF, CR,
 /// comments, unknown fields, lines without a colon.
 #[derive(Default)]
@@ -53,7 +58,7 @@ impl Decoder {
                     continue;
                 }
                 self.taken = true;
-                return Ok(Some(String::from_utf8_lossy(&self.data)));
+                return Ok(Some(text(&self.data)));
             }
             let line = &self.bytes[line];
             let Some(value) = line.strip_prefix(b"data") else { continue };
@@ -93,7 +98,7 @@ impl Decoder {
             }
         }
         let from = self.scanned.max(self.used);
-        let Some(length) = self.bytes[from..].iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+        let Some(length) = memchr::memchr2(b'\n', b'\r', &self.bytes[from..]) else {
             self.scanned = self.bytes.len();
             return None;
         };

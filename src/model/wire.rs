@@ -2,6 +2,7 @@
 //! of ids and results.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -22,6 +23,12 @@ pub(crate) use super::answer::Chunk;
 /// Maximum random time that is added to a pause, so that concurrent failures are not retried at the
 /// same time.
 const MODEL_JITTER: Duration = Duration::from_millis(20);
+
+thread_local! {
+    /// True while [`from_str`] parses strictly: lenient fields fail at an unexpected value. As a
+    /// parameter, the mode would be one of every struct of every protocol.
+    static IS_STRICT: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Decoded chunks that were not returned yet.
 pub(crate) type DecodedChunks = VecDeque<Chunk>;
@@ -72,13 +79,24 @@ pub(crate) trait EventReader: Send {
 
 /// Parses an event as JSON.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ModelError> {
-    serde_json::from_str(data).map_err(|error| ModelError::from_cause(Cause::InvalidAnswer, format!("invalid event: {error}")))
+    from_str(data).map_err(|error| ModelError::from_cause(Cause::InvalidAnswer, format!("invalid event: {error}")))
+}
+
+/// Parses text in one pass if all values have the expected types. Otherwise parses it leniently,
+/// which scans a value once more for each lenient field around it.
+fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> serde_json::Result<T> {
+    let outer = IS_STRICT.replace(true);
+    let strict = serde_json::from_str(text);
+    IS_STRICT.set(false);
+    let parsed = strict.or_else(|_| serde_json::from_str(text));
+    IS_STRICT.set(outer);
+    parsed
 }
 
 /// Decodes a field of a known event. An absent field, `null` and a value of an unexpected type are
 /// the default.
 pub(crate) fn field<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> T {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    raw.and_then(|raw| from_str(raw.get()).ok()).unwrap_or_default()
 }
 
 /// Deserializes an optional field. `null` and values of an unexpected type count as absent, so that
@@ -88,6 +106,9 @@ where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
+    if IS_STRICT.get() {
+        return Deserialize::deserialize(deserializer);
+    }
     let raw: &'de RawValue = Deserialize::deserialize(deserializer)?;
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
@@ -98,6 +119,9 @@ where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
+    if IS_STRICT.get() {
+        return Ok(lenient(deserializer)?.unwrap_or_default());
+    }
     let items: Option<Vec<&'de RawValue>> = lenient(deserializer)?;
     Ok(items.into_iter().flatten().filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect())
 }

@@ -117,7 +117,7 @@ fn deltas(format: &Format) {
     let mut times: Vec<Duration> = (0..ROUNDS)
         .map(|_| {
             let started = Instant::now();
-            assert_eq!(runtime.block_on(read(&*model, request())), DELTAS);
+            assert_eq!(runtime.block_on(read(&*model, request())), DELTAS * TOKEN.len());
             started.elapsed()
         })
         .collect();
@@ -125,13 +125,15 @@ fn deltas(format: &Format) {
     println!("{:18} {:12.0} deltas/s", format.protocol.as_str(), DELTAS as f64 / median.as_secs_f64());
 }
 
-/// Returns the number of texts in the answer.
+/// Returns the number of bytes of text in the answer.
 async fn read(model: &dyn Model, request: Request) -> usize {
-    let (mut stream, mut texts) = (model.stream(request), 0);
+    let (mut stream, mut bytes) = (model.stream(request), 0);
     while let Some(chunk) = stream.next().await {
-        texts += usize::from(matches!(chunk.expect("no failure"), Chunk::Text(_)));
+        if let Chunk::Text(text) = chunk.expect("no failure") {
+            bytes += text.len();
+        }
     }
-    texts
+    bytes
 }
 
 /// Time until a short answer to a request of 500 kB with 100 tools, and to a small request. The
@@ -155,7 +157,7 @@ fn large_request(format: &Format) {
     for _ in 0..ROUNDS * 3 {
         for (size, request) in [request(), large.clone()].into_iter().enumerate() {
             let started = Instant::now();
-            assert_eq!(runtime.block_on(read(&*model, request)), 1);
+            assert_eq!(runtime.block_on(read(&*model, request)), TOKEN.len());
             times[size].push(started.elapsed());
             let bytes = std::mem::take(&mut *received.lock().expect("no panic"));
             let started = Instant::now();

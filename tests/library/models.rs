@@ -16,6 +16,7 @@ mod refusals;
 mod scripted;
 mod sigv4;
 mod sse;
+mod streams;
 
 use std::sync::Arc;
 

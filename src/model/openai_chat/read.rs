@@ -248,7 +248,10 @@ impl OpenaiChatReader {
             details::add(&mut self.details, detail);
         }
         let pieces = match delta.content {
-            Some(Content::Text(text)) => vec![Piece { text: Some(text), thinking: None }],
+            Some(Content::Text(text)) => {
+                self.content(text, out);
+                Vec::new()
+            }
             Some(Content::Pieces(pieces)) => pieces,
             Some(Content::Piece(piece)) => vec![piece],
             None => Vec::new(),
@@ -257,7 +260,7 @@ impl OpenaiChatReader {
             for thought in piece.thinking.into_iter().flatten().filter_map(|piece| piece.text) {
                 self.push_thinking(thought, "content", out);
             }
-            self.content(&piece.text.unwrap_or_default(), out);
+            self.content(piece.text.unwrap_or_default(), out);
         }
         if let Some(text) = delta.refusal {
             self.refused |= !text.is_empty();
@@ -275,13 +278,13 @@ impl OpenaiChatReader {
     }
 
     /// Adds text of the answer, which may contain tags.
-    fn content(&mut self, text: &str, out: &mut DecodedChunks) {
+    fn content(&mut self, text: String, out: &mut DecodedChunks) {
         match &mut self.tags {
             Some(tags) => {
-                let parts = tags.read(text);
+                let parts = tags.read(&text);
                 self.parts(parts, out);
             }
-            None => self.push_text(text.to_owned(), out),
+            None => self.push_text(text, out),
         }
     }
 
