@@ -4,11 +4,10 @@ use std::process::ExitCode;
 
 use nuncio::internal::cli;
 use nuncio::internal::config::Environment;
-use nuncio::internal::process::{hide_memory, limit_memory_pools};
+use nuncio::internal::process::hide_memory;
 
 fn main() -> ExitCode {
     nuncio::init();
     hide_memory();
-    limit_memory_pools();
     cli::main(Environment::capture())
 }

@@ -66,16 +66,6 @@ pub fn hide_memory() {
     os::hide_memory();
 }
 
-/// Limits glibc's allocator to two pools of memory. By default, many threads have a pool each, and
-/// no pool uses the free memory of another one. Call this before any thread is started.
-pub fn limit_memory_pools() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: mallopt(3) receives two numbers, and this process has one thread.
-    unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 2);
-    }
-}
-
 /// Runs the helper process of an agent, if this process was started as one; otherwise returns.
 /// Must be called at the start of `main`, before any thread is started.
 pub fn init() {
