@@ -141,11 +141,8 @@ impl SessionClient {
 
     /// Creates a session with the history of another one.
     pub(crate) async fn fork(&self, session: &SessionId) -> Result<SessionId> {
-        checked(
-            self.call::<ForkSession>(ForkParams { session_id: session.clone(), place: SessionPlace::default(), title: None })
-                .await?
-                .session_id,
-        )
+        let params = ForkParams { session_id: session.clone(), place: SessionPlace::default(), title: None };
+        checked(self.call::<ForkSession>(params).await?.session_id)
     }
 
     async fn open<M: ClientMethod>(&self, params: M::Params) -> Result<(SessionId, Seq)> {

@@ -44,7 +44,7 @@ static METHODS: [AcpMethod; 17] = [
     AcpMethod::new::<acp::CancelNotification, ()>("session/cancel"),
 ];
 
-/// Runs a call whose params have the form of ACP, like [`MethodRow::run`]. So has the result.
+/// Runs a call like [`MethodRow::run`]. The params and the result have the form of ACP.
 pub(crate) fn run(
     row: &'static MethodRow,
     cx: CallContext,

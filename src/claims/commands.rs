@@ -7,7 +7,8 @@ use crate::claims::wrappers::{base_name, is_python, unwrapped};
 
 #[derive(Debug)]
 pub(crate) enum CommandRole {
-    /// Makes a check. Its exit code decides, unless it is always 0.
+    /// The command makes a check, which passed if the exit code is 0. The code of some commands is
+    /// always 0 and says nothing.
     Check(RanCheck),
     /// Neither makes a check nor fails in practice.
     Silent,

@@ -147,13 +147,17 @@ impl RemoteServer {
     }
 }
 
-/// Reads an error in the format of REST or of JSON-RPC.
+/// Reads an error in the format of REST or of JSON-RPC, whose message also has the hint and names
+/// fields as ACP does.
 fn read_error(error: &Value) -> Error {
     let data = &error["data"];
     let code = data["code"].as_str().or(error["code"].as_str());
+    let hint = data["hint"].as_str().or(error["hint"].as_str());
     let message = error["message"].as_str().unwrap_or("the call failed");
-    let found = Error::new(code.and_then(Kind::from_code).unwrap_or(Kind::Internal), message);
-    match data["hint"].as_str().or(error["hint"].as_str()) {
+    let message = message.strip_prefix("_meta.nuncio.").unwrap_or(message);
+    let shown = hint.and_then(|hint| message.strip_suffix(&format!(" ({hint})")));
+    let found = Error::new(code.and_then(Kind::from_code).unwrap_or(Kind::Internal), shown.unwrap_or(message));
+    match hint {
         Some(hint) => found.hint(hint),
         None => found,
     }

@@ -82,5 +82,10 @@ async fn end_of_the_turn_gives_the_exit_code() {
     assert!(ran.code == 1 && ran.stderr.contains("the model failed"), "{ran:?}");
     let ran = run(&home, &url, &["--max-requests", "1", "go"]).await;
     assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:?}");
+
+    // An error of the server names the flag's field, and its hint once.
+    let ran = run(&home, &url, &["--model", "nope", "go"]).await;
+    let expected = "nuncio: model: model nope: expected the form PROVIDER/NAME\n  e.g. ";
+    assert!(ran.code == 2 && ran.stderr.starts_with(expected), "{ran:?}");
     server.stop().await;
 }
