@@ -90,7 +90,7 @@ impl<'a> RecordingWriter<'a> {
             (text(&services.places.config), CONFIG.to_owned()),
         ];
         let (user, masker) = (Some(crate::config::owner_name(Path::new(&record.cwd))), Arc::new(Masker::new(app)));
-        let names = Normaliser::new(named.into_iter().chain(ids), record.period()).with_user(user).with_masker(masker.clone());
+        let names = Normaliser::new(named.into_iter().chain(ids)).with_user(user).with_masker(masker.clone());
         RecordingWriter { app, masker, record, dir, names, results: Results::new() }
     }
 

@@ -17,9 +17,6 @@ pub(super) const HOME: &str = "<@home>";
 pub(super) const TMP: &str = "<@tmp>";
 pub(super) const DATA: &str = "<@data>";
 pub(super) const CONFIG: &str = "<@config>";
-const DATE: &str = "<@date>";
-
-const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Ids of nuncio, UUIDs, and hexadecimal words that can be ids of commits.
 const IDS: &str =
@@ -37,12 +34,13 @@ const RULES: [(&str, &str); 4] = [
 ];
 /// Rules for the outputs of commands, in order. The first one is about a line of `ls -l`: owner,
 /// group and time.
-const OUTPUT_RULES: [(&str, &str); 8] = [
+const OUTPUT_RULES: [(&str, &str); 9] = [
     (
         "(?m)^([-dlcbsp][-rwxsStT]{9}[.+@]?) +[0-9]+ +[^ ]+ +[^ ]+ +([0-9]+) +[A-Z][a-z]{2} +[0-9]+ +[0-9:]{4,5} ",
         "$1 <@owner> $2 <@time> ",
     ),
     ("[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\\.[0-9]+)?)?( ?Z| ?[-+][0-9]{2}:?[0-9]{2})?", "<@time>"),
+    ("(?-u:\\b)[0-9]{4}-[0-9]{2}-[0-9]{2}(?-u:\\b)", "<@date>"),
     ("(Mon|Tue|Wed|Thu|Fri|Sat|Sun),? [A-Z0-9][a-z0-9]{1,2} +[A-Z0-9][a-z0-9]* +[0-9:A-Z ]+( [-+][0-9]{4}| [0-9]{4})?", "<@time>"),
     ("(?-u:\\b)[0-9]+(\\.[0-9]+)? ?(ms|s|sec|secs|seconds|m[0-9.]+s)(?-u:\\b)", "<@duration>"),
     ("(?-u:\\b)(127\\.0\\.0\\.1|localhost|\\[::1\\]|port):? ?[0-9]{4,5}(?-u:\\b)", "$1:<@port>"),
@@ -79,17 +77,14 @@ pub(super) struct Normaliser {
     masker: Option<Arc<Masker>>,
     /// The user of this run, whom outputs name.
     user: Option<String>,
-    /// The days of the run; the first one replaces its name.
-    days: Vec<String>,
 }
 
 impl Normaliser {
-    /// Creates a normaliser for a run that lasted from `from_ms` to `to_ms`.
-    pub(super) fn new(named: impl IntoIterator<Item = (String, String)>, (from_ms, to_ms): (u64, u64)) -> Normaliser {
+    /// Creates a normaliser that replaces these texts by their names.
+    pub(super) fn new(named: impl IntoIterator<Item = (String, String)>) -> Normaliser {
         let mut named: Vec<_> = named.into_iter().filter(|(text, _)| text.len() > 1).collect();
         named.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
-        let days = (from_ms / DAY_MS..=to_ms / DAY_MS).map(|day| date(day * DAY_MS)).collect();
-        Normaliser { named, patterns: Arc::new(Patterns::new()), ids: Vec::new(), masker: None, user: None, days }
+        Normaliser { named, patterns: Arc::new(Patterns::new()), ids: Vec::new(), masker: None, user: None }
     }
 
     /// Sets the name of the user, which is masked if it is all that a line has.
@@ -148,9 +143,6 @@ impl Normaliser {
         for (pattern, name) in &self.patterns.output {
             text = pattern.replace_all(&text, *name).into_owned();
         }
-        for day in &self.days {
-            text = text.replace(day, DATE);
-        }
         match &self.user {
             Some(user) if text.lines().any(|line| line.trim() == user) => text
                 .split('\n')
@@ -184,7 +176,7 @@ impl Normaliser {
         for (value, name) in self.named.iter().rev() {
             text = text.replace(name.as_str(), value);
         }
-        self.days.first().map_or_else(|| text.clone(), |day| text.replace(DATE, day))
+        text
     }
 }
 

@@ -26,7 +26,6 @@ use crate::error::{Error, Result};
 use crate::event::{Body, Event, PermissionRequest, QueuedMessage, ToolUpdate};
 use crate::id::{MessageId, SessionId};
 use crate::process::{ProcessLauncher, Sandbox};
-use crate::session::clock::now_ms;
 use crate::session::permissions::broker::Responder;
 use crate::task;
 
@@ -116,9 +115,8 @@ async fn play_in(
         (directories.config(), CONFIG),
     ];
     let named = named.map(|(path, name)| (text(path), name.to_owned()));
-    let now = now_ms();
     let user = crate::config::owner_name(&directories.work());
-    let names = Normaliser::new(named, (now, now + REPLAY_TIME.as_millis() as u64)).with_user(Some(user));
+    let names = Normaliser::new(named).with_user(Some(user));
     super::recording::write(&directories.config().join("config.toml"), names.actual(&settings(dir)?).as_bytes())?;
     let start = read_files(&directories.work())?;
     if recording.trusted {
@@ -136,8 +134,7 @@ async fn play_in(
     };
     app.shut_down().await;
     let session = session?;
-    let SentRequests { log, mut names, .. } =
-        std::mem::replace(&mut *answers.sent.lock(), SentRequests::new(Normaliser::new([], (0, 0))));
+    let SentRequests { log, mut names, .. } = std::mem::replace(&mut *answers.sent.lock(), SentRequests::new(Normaliser::new([])));
     let mut results = Expectation::outcome(&session);
     let mut kept = None;
     if recording.repository.is_some() {

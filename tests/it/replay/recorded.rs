@@ -76,3 +76,21 @@ async fn call_whose_files_are_not_known_is_answered_from_the_record() {
     );
     assert_eq!(replay(&home, &[]).await.code, 0);
 }
+
+/// A recorded output that has a date is the same on another day.
+#[tokio::test]
+async fn date_in_a_recorded_output_is_equal_on_another_day() {
+    needs_linux!("sandbox");
+    let home = repository();
+    let today = std::process::Command::new("date").args(["-u", "+%F"]).output().unwrap().stdout;
+    let today = String::from_utf8(today).unwrap().trim().to_owned();
+    let outside = home.put("../outside.txt", &format!("built on {today}\n"));
+    let id = session(&home, json!([bash(&format!("cat {}", outside.display())), {"text": "ok"}]), &[]).await;
+    export(&home, &id).await;
+    std::fs::remove_file(outside).unwrap();
+    let recorded = home.get("../recording/recorded.json").unwrap();
+    assert!(recorded.contains(&today), "{recorded}");
+    home.put("../recording/recorded.json", &recorded.replace(&today, "2020-02-29"));
+    let ran = replay(&home, &[]).await;
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
