@@ -52,8 +52,8 @@ beside() { # NAME COMMAND…
 }
 
 # Debian's packages for the commands that are missing; none when all are there.
-install_packages() {
-  local packages=()
+install_packages() { # EXTRA…
+  local packages=("$@")
   while read -r command package; do
     command -v "$command" >/dev/null || packages+=("$package")
   done <<'LIST'
@@ -70,6 +70,7 @@ nginx nginx
 caddy caddy
 openssl openssl
 pgbouncer pgbouncer
+strace strace
 LIST
   ((${#packages[@]})) || { echo "nothing to install"; return; }
   apt-get update -qq

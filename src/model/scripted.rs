@@ -201,11 +201,10 @@ fn next(script: &Script, position: &Mutex<Position>) -> Result<usize, ModelError
 /// Returns the chunks of a step, and the delay before each chunk. If the script has no more steps,
 /// the answer is the text `done`.
 fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Duration, Vec<Chunk>), ModelError> {
-    let prompt = flattened(request);
     let Some(step) = step else {
-        return Ok((Duration::ZERO, complete(vec![Chunk::Text("done".to_owned())], &prompt, None, None)));
+        return Ok((Duration::ZERO, complete(vec![Chunk::Text("done".to_owned())], request, None, None)));
     };
-    if let Some(expected) = step.expect.as_ref().filter(|expected| !prompt.contains(expected.as_str())) {
+    if let Some(expected) = step.expect.as_ref().filter(|expected| !joined(request).contains(expected.as_str())) {
         let message = format!("step {} of the script expects {expected:?}, which the request does not contain", number + 1);
         return Err(ModelError::new(Retry::Never, message));
     }
@@ -222,7 +221,7 @@ fn perform(number: usize, step: Option<&Step>, request: &Request) -> Result<(Dur
         input: call.text(),
         state: None,
     }));
-    Ok((Duration::from_millis(step.delay_ms), complete(chunks, &prompt, step.usage, step.stop)))
+    Ok((Duration::from_millis(step.delay_ms), complete(chunks, request, step.usage, step.stop)))
 }
 
 /// Returns the reports about a long call: at most eight, as if its input arrived in pieces.
@@ -234,7 +233,7 @@ fn call_reports(call: &Call) -> Vec<Chunk> {
 }
 
 /// Appends the usage (of the step, else four bytes per token) and the stop reason.
-fn complete(mut chunks: Vec<Chunk>, prompt: &str, usage: Option<Usage>, stop: Option<StopReason>) -> Vec<Chunk> {
+fn complete(mut chunks: Vec<Chunk>, request: &Request, usage: Option<Usage>, stop: Option<StopReason>) -> Vec<Chunk> {
     let said: usize = chunks
         .iter()
         .map(|chunk| match chunk {
@@ -252,8 +251,12 @@ fn complete(mut chunks: Vec<Chunk>, prompt: &str, usage: Option<Usage>, stop: Op
         })
         .sum();
     let tokens = |bytes: usize| bytes.div_ceil(4) as u64;
-    let counted = Usage { input_tokens: tokens(prompt.len()), output_tokens: tokens(said), ..Usage::default() };
-    chunks.push(Chunk::Usage(usage.unwrap_or(counted)));
+    let counted = || {
+        let mut bytes = 0;
+        each_text(request, &mut |text| bytes += text.len() + 1);
+        Usage { input_tokens: tokens(bytes), output_tokens: tokens(said), ..Usage::default() }
+    };
+    chunks.push(Chunk::Usage(usage.unwrap_or_else(counted)));
     chunks.push(Chunk::Stop(stop.unwrap_or(StopReason::EndTurn)));
     chunks
 }
@@ -273,25 +276,31 @@ fn paced(delay: Duration, chunks: Vec<Chunk>) -> ChunkStream {
         .boxed()
 }
 
-/// Joins all text of a request: the system prompt, messages, tool calls and their results.
-fn flattened(request: &Request) -> String {
-    let mut text = request.system.clone();
-    let mut add = |piece: &str| {
-        text.push('\n');
-        text.push_str(piece);
-    };
+/// Joins all texts of a request, each in lines of its own.
+fn joined(request: &Request) -> String {
+    let mut joined = String::new();
+    each_text(request, &mut |text| {
+        joined.push_str(text);
+        joined.push('\n');
+    });
+    joined
+}
+
+/// Calls a function with each text of a request: the system prompt, messages, tool calls and their
+/// results.
+fn each_text(request: &Request, call: &mut dyn FnMut(&str)) {
+    call(&request.system);
     for message in &request.messages {
         match message.as_ref() {
-            Message::User(parts) => add(&plain_text(parts)),
+            Message::User(parts) => call(&plain_text(parts)),
             Message::Assistant(blocks) => blocks.iter().for_each(|block| match block {
-                Block::Thinking { text, .. } | Block::Text { text, .. } => add(text),
+                Block::Thinking { text, .. } | Block::Text { text, .. } => call(text),
                 Block::ToolCall { name, input, .. } => {
-                    add(name);
-                    add(&input.to_string());
+                    call(name);
+                    call(&input.to_string());
                 }
             }),
-            Message::ToolResults(results) => results.iter().for_each(|result| add(&plain_text(&result.output))),
+            Message::ToolResults(results) => results.iter().for_each(|result| call(&plain_text(&result.output))),
         }
     }
-    text
 }
