@@ -11,6 +11,8 @@ pub(crate) mod server_request;
 mod tool;
 mod work_problems;
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -138,13 +140,13 @@ impl Part {
 
     /// Turns a note into text, because its author is not nuncio.
     pub(crate) fn untagged(self) -> Part {
-        if let Part::Note { .. } = &self { Part::text(self.as_text()) } else { self }
+        if let Part::Note { .. } = &self { Part::text(self.as_text().into_owned()) } else { self }
     }
 
     /// Returns the part as text, for models that do not support this kind of input.
-    pub fn as_text(&self) -> String {
-        match self {
-            Part::Text { text } => text.clone(),
+    pub fn as_text(&self) -> Cow<'_, str> {
+        Cow::Owned(match self {
+            Part::Text { text } => return text.into(),
             Part::Note { text } => format!("[{text}]"),
             Part::Image { mime_type, .. } => format!("[{mime_type} image]"),
             Part::Audio { mime_type, .. } => format!("[{mime_type} audio, which you cannot hear]"),
@@ -160,14 +162,25 @@ impl Part {
                 Some(description) => format!("[{name}]({uri}): {description}"),
                 None => format!("[{name}]({uri})"),
             },
-        }
+        })
     }
 }
 
 /// Converts all parts to text, joined by newlines.
 pub fn plain_text(parts: &[Part]) -> String {
-    let texts: Vec<String> = parts.iter().map(Part::as_text).collect();
-    texts.join("\n")
+    joined(parts.iter().map(Part::as_text)).into_owned()
+}
+
+/// Joins texts by newlines. A single text is not copied.
+pub(crate) fn joined<'a>(texts: impl IntoIterator<Item = Cow<'a, str>>) -> Cow<'a, str> {
+    let mut texts = texts.into_iter();
+    let mut joined = texts.next().unwrap_or_default();
+    for text in texts {
+        let all = joined.to_mut();
+        all.push('\n');
+        all.push_str(&text);
+    }
+    joined
 }
 
 /// Formats names for display: `a, b and 3 more`. Shows at most `shown_max` names.

@@ -32,6 +32,7 @@ mod google;
 mod http;
 mod json_calls;
 pub mod json_lines;
+mod kept_encoding;
 pub(crate) mod limited_body;
 pub(crate) mod list_cache;
 pub(crate) mod listing;

@@ -216,7 +216,7 @@ impl<'a> TurnEvents<'a> {
         call.ended = true;
         call.decode_result();
         let shown = call.details.content.iter().filter_map(|content| match content {
-            ToolContent::Content { content } => Some(content.as_text()),
+            ToolContent::Content { content } => Some(content.as_text().into_owned()),
             ToolContent::Diff { .. } | ToolContent::Terminal { .. } => None,
         });
         let shown: Vec<String> = shown.collect();

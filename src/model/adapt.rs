@@ -21,6 +21,7 @@ use super::answer::Chunk;
 use super::endpoint::Endpoint;
 use super::request::Request;
 use crate::content::ProviderState;
+use conversation::AdaptedConversation;
 use images::FittedImages;
 pub use images::ImageConverter;
 pub(super) use tools::AdaptedTools;
@@ -35,6 +36,7 @@ pub(super) struct Adapter {
     /// The tools whose omission was reported.
     named: Mutex<HashSet<String>>,
     images: FittedImages,
+    conversation: Mutex<AdaptedConversation>,
 }
 
 impl Adapter {
@@ -54,8 +56,8 @@ impl Adapter {
         let traits = ProviderTraits::new(endpoint);
         let tools = self.tools(&request, traits);
         request.tools = tools.specs();
-        request.messages = repaired::apply(&request.messages, &request.refused);
-        request.messages = conversation::adapt(&request.messages, &tools, &endpoint.id, traits);
+        request.messages = repaired::apply(request.messages, &request.refused);
+        request.messages = self.conversation.lock().adapt(&request.messages, &tools, &endpoint.id, traits);
         if request.tools.is_empty() && traits.needs_called_tools {
             request.tools = tools::called(&request.messages);
         }

@@ -18,10 +18,11 @@ use super::claude_thinking::{
 };
 use super::endpoint::{CacheTtl, Endpoint, Protocol};
 use super::error::ModelError;
+use super::kept_encoding::{Encoded, KeptEncoding};
 use super::message::{Block, Message, ToolResult};
-use super::request::Request;
+use super::request::{Request, ToolSpec};
 use super::wire::{self, EncodedRequest, WireTurn};
-use crate::content::{Part, plain_text};
+use crate::content::{Part, joined};
 use crate::options::Thinking;
 
 /// The provider state of a thinking block is `{"signature"}`, or `{"redacted"}` if the block is
@@ -38,8 +39,7 @@ struct Body<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Content<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Option<Encoded>,
     tool_choice: Option<Value>,
     messages: Vec<WireTurn<Content<'a>>>,
     thinking: Option<ThinkingConfig>,
@@ -112,7 +112,7 @@ struct CacheControl {
     ttl: Option<&'static str>,
 }
 
-pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
+pub(crate) fn write(endpoint: &Endpoint, request: &Request, kept: &KeptEncoding) -> Result<EncodedRequest, ModelError> {
     let model = catalog::bare_name(&endpoint.model);
     let max_tokens = max_tokens(endpoint);
     let vertex = endpoint.is_vertex();
@@ -128,21 +128,16 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
         messages.iter_mut().for_each(|turn| turn.content.retain(|content| !is_thinking(content)));
     }
     let system = text(&request.system).map(|text| Content::Text { text, cache_control: Some(breakpoint) });
-    let mut tools: Vec<Tool<'_>> = request
-        .tools
-        .iter()
-        .map(|tool| Tool {
-            name: &tool.name,
-            description: &tool.description,
-            input_schema: &tool.input_schema,
-            cache_control: None,
-        })
-        .collect();
-    if let Some(last) = tools.last_mut() {
-        last.cache_control = Some(breakpoint);
-    }
+    let is_last = |tool: &ToolSpec| request.tools.last().is_some_and(|last| std::ptr::eq(last, tool));
+    let tools = kept.tools(PROTOCOL, request, |tool| Tool {
+        name: &tool.name,
+        description: &tool.description,
+        input_schema: &tool.input_schema,
+        cache_control: is_last(tool).then_some(breakpoint),
+    });
+    let tools = tools.map_err(wire::unencodable)?;
     let tool_choice = json!({ "type": "auto", "disable_parallel_tool_use": true });
-    let tool_choice = (!endpoint.parallel_tool_calls && !tools.is_empty()).then_some(tool_choice);
+    let tool_choice = (!endpoint.parallel_tool_calls && tools.is_some()).then_some(tool_choice);
     let body = Body {
         model: (!vertex).then_some(&endpoint.model),
         anthropic_version: vertex.then_some("vertex-2023-10-16"),
@@ -242,7 +237,7 @@ fn result(result: &ToolResult, ids: CallIds) -> Content<'_> {
         tool_use_id: ids.fit(result.id.as_str()),
         // The API accepts only text in a failed result.
         content: match result.failed {
-            true => text(plain_text(&result.output)).map(|text| Content::Text { text, cache_control: None }).into_iter().collect(),
+            true => text(joined(result.output.iter().map(Part::as_text))).map(|text| Content::Text { text, cache_control: None }).into_iter().collect(),
             false => result.output.iter().filter_map(part).collect(),
         },
         is_error: result.failed,

@@ -1,12 +1,13 @@
 //! The parts of requests that Chat Completions and Ollama's own API have in common.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::message::{Block, Message, ToolResult};
-use super::request::Request;
+use super::request::ToolSpec;
 use super::wire;
 use crate::content::Part;
 
@@ -24,12 +25,9 @@ struct Function<'a> {
     parameters: &'a Value,
 }
 
-pub(super) fn tools(request: &Request) -> Vec<ChatTool<'_>> {
-    let tools = request.tools.iter().map(|tool| ChatTool {
-        r#type: "function",
-        function: Function { name: &tool.name, description: &tool.description, parameters: &tool.input_schema },
-    });
-    tools.collect()
+pub(super) fn tool(tool: &ToolSpec) -> ChatTool<'_> {
+    let function = Function { name: &tool.name, description: &tool.description, parameters: &tool.input_schema };
+    ChatTool { r#type: "function", function }
 }
 
 /// A tool call. `A` is the form of its arguments.
@@ -61,10 +59,10 @@ pub(super) enum ChatTurn<'a> {
 
 /// Splits the conversation into turns. All user parts between turns of other roles become one turn,
 /// because the chat templates of local models require alternating turns.
-pub(super) fn chat_turns(request: &Request) -> Vec<ChatTurn<'_>> {
+pub(super) fn chat_turns(messages: &[Arc<Message>]) -> Vec<ChatTurn<'_>> {
     let (mut turns, mut user_parts) = (Vec::new(), Vec::new());
     let user = |parts: &mut Vec<_>| Some(std::mem::take(parts)).filter(|parts| !parts.is_empty()).map(ChatTurn::User);
-    for message in &request.messages {
+    for message in messages {
         match message.as_ref() {
             Message::User(parts) => user_parts.extend(parts.iter().map(Cow::Borrowed)),
             Message::Assistant(blocks) => {
@@ -80,4 +78,20 @@ pub(super) fn chat_turns(request: &Request) -> Vec<ChatTurn<'_>> {
     }
     turns.extend(user(&mut user_parts));
     turns
+}
+
+/// Returns the text of a part.
+pub(super) fn text(part: Cow<'_, Part>) -> Cow<'_, str> {
+    match part {
+        Cow::Borrowed(part) => part.as_text(),
+        Cow::Owned(part) => part.as_text().into_owned().into(),
+    }
+}
+
+/// Appends a text, which is not copied if it is the first one.
+pub(super) fn append<'a>(text: &mut Cow<'a, str>, piece: &'a str) {
+    match text.is_empty() {
+        true => *text = piece.into(),
+        false => text.to_mut().push_str(piece),
+    }
 }

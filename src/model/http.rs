@@ -14,6 +14,7 @@ use super::answer_stream::AnswerStream;
 use super::authorize::key_header_name;
 use super::endpoint::{Endpoint, Protocol};
 use super::error::{ModelError, Retry};
+use super::kept_encoding::KeptEncoding;
 use super::local::LocalServers;
 use super::media::Media;
 use super::repair_ladder::RepairLadder;
@@ -40,6 +41,7 @@ struct HttpModel {
     clients: HttpClients,
     servers: LocalServers,
     adapter: Arc<Adapter>,
+    kept: Arc<KeptEncoding>,
     /// Send at most one tool call per message.
     single_calls: Arc<AtomicBool>,
     /// Send no default output limit, because the server refused it.
@@ -56,6 +58,7 @@ impl HttpModel {
             clients: clients.clone(),
             servers: servers.clone(),
             adapter: Arc::new(Adapter::new(converter)),
+            kept: Arc::default(),
             single_calls,
             unlimited: Arc::default(),
             form: Arc::default(),
@@ -102,8 +105,9 @@ impl HttpModel {
     /// refuses a part of the request, sends the request without the part.
     async fn adapted(&self, endpoint: &Endpoint, reported: &Properties, mut request: Request) -> Result<ChunkStream, SendError> {
         let mut first = self.adapter.fit_images(endpoint, &mut request).await;
-        let encode_again =
-            |outgoing: &OutgoingRequest| encode(endpoint, reported, outgoing, self.single_calls.load(Ordering::Relaxed));
+        let encode_again = |outgoing: &OutgoingRequest| {
+            encode(endpoint, reported, outgoing, &self.kept, self.single_calls.load(Ordering::Relaxed))
+        };
         let mut ladder = RepairLadder::new(endpoint, &self.servers.observed, request);
         loop {
             let (outgoing, tools) = ladder.outgoing(&self.adapter);
@@ -181,7 +185,7 @@ impl HttpModel {
     ) -> Result<AnswerStream, SendError> {
         let form = RequestForm::new(endpoint, key_header_name(endpoint), self.media(), *reported, single, outgoing.refused.clone());
         self.note(form);
-        send(endpoint, reported, &self.clients, outgoing, single).await
+        send(endpoint, reported, &self.clients, outgoing, &self.kept, single).await
     }
 
     /// Keeps the form of the last request.

@@ -12,14 +12,15 @@ pub(crate) use read::OllamaReader;
 
 use super::call_ids::CallIds;
 use super::catalog::bare_name;
-use super::chat_format::{ChatCall, ChatTool, ChatTurn, chat_turns, tools};
+use super::chat_format::{ChatCall, ChatTurn, append, chat_turns, text, tool};
 use super::endpoint::{Endpoint, Protocol};
 use super::error::ModelError;
+use super::kept_encoding::{Encoded, KeptEncoding};
 use super::message::Block;
 use super::request::Request;
 use super::wire::{self, EncodedRequest, Input};
 use crate::config::Effort;
-use crate::content::{Part, plain_text};
+use crate::content::{Part, joined};
 use crate::options::Thinking;
 
 /// The provider state of a thinking block is an empty object: thinking text is sent back only to
@@ -29,9 +30,9 @@ const PROTOCOL: Protocol = Protocol::Ollama;
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Turn<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<ChatTool<'a>>,
+    messages: Vec<Encoded>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<Encoded>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<Think>,
@@ -61,8 +62,8 @@ enum Think {
 struct Turn<'a> {
     role: &'static str,
     content: Cow<'a, str>,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    thinking: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    thinking: Cow<'a, str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     images: Vec<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -76,13 +77,14 @@ struct Turn<'a> {
 pub(crate) fn write(
     endpoint: &Endpoint,
     request: &Request,
+    kept: &KeptEncoding,
     num_ctx: u64,
     thinks: Option<bool>,
 ) -> Result<EncodedRequest, ModelError> {
     let body = Body {
         model: &endpoint.model,
-        messages: turns(CallIds::new(endpoint, 64), request),
-        tools: tools(request),
+        messages: messages(CallIds::new(endpoint, 64), request, kept).map_err(wire::unencodable)?,
+        tools: kept.tools(PROTOCOL, request, tool).map_err(wire::unencodable)?,
         stream: true,
         think: think(endpoint, thinks, request.thinking),
         truncate: false,
@@ -113,42 +115,45 @@ fn think(endpoint: &Endpoint, thinks: Option<bool>, thinking: Thinking) -> Optio
     })
 }
 
-fn turns<'a>(ids: CallIds, request: &'a Request) -> Vec<Turn<'a>> {
+fn messages(ids: CallIds, request: &Request, kept: &KeptEncoding) -> serde_json::Result<Vec<Encoded>> {
     let system =
         (!request.system.is_empty()).then(|| Turn { role: "system", content: request.system.as_str().into(), ..Turn::default() });
-    let turns = chat_turns(request).into_iter().map(|turn| match turn {
-        ChatTurn::User(parts) => user(parts),
-        ChatTurn::Assistant(blocks) => assistant(ids, blocks),
-        ChatTurn::Tool(result) => Turn {
-            role: "tool",
-            content: wire::result_text(result).into(),
-            tool_name: Some(&result.name),
-            tool_call_id: Some(ids.fit(result.id.as_str())),
-            ..Turn::default()
-        },
-    });
-    system.into_iter().chain(turns).collect()
+    kept.turns(PROTOCOL, request, system, |messages| {
+        let turns = chat_turns(messages).into_iter().map(|turn| match turn {
+            ChatTurn::User(parts) => user(parts),
+            ChatTurn::Assistant(blocks) => assistant(ids, blocks),
+            ChatTurn::Tool(result) => Turn {
+                role: "tool",
+                content: wire::result_text(result),
+                tool_name: Some(&result.name),
+                tool_call_id: Some(ids.fit(result.id.as_str())),
+                ..Turn::default()
+            },
+        });
+        turns.collect()
+    })
 }
 
 fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Turn<'a> {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for part in parts {
-        match part.into_owned() {
-            Part::Image { data, .. } => images.push(data.into()),
-            part => texts.push(part),
+        match part {
+            Cow::Borrowed(Part::Image { data, .. }) => images.push(data.into()),
+            Cow::Owned(Part::Image { data, .. }) => images.push(data.into()),
+            part => texts.push(text(part)),
         }
     }
-    Turn { role: "user", content: plain_text(&texts).into(), images, ..Turn::default() }
+    Turn { role: "user", content: joined(texts), images, ..Turn::default() }
 }
 
 fn assistant<'a>(ids: CallIds, blocks: &'a [Block]) -> Turn<'a> {
-    let (mut content, mut thinking, mut tool_calls) = (String::new(), String::new(), Vec::new());
+    let (mut content, mut thinking, mut tool_calls) = (Cow::default(), Cow::default(), Vec::new());
     for block in blocks {
         match block {
-            Block::Text { text, .. } => content.push_str(text),
+            Block::Text { text, .. } => append(&mut content, text),
             Block::Thinking { text, state } => {
                 if wire::state(state, PROTOCOL).is_some() {
-                    thinking.push_str(text);
+                    append(&mut thinking, text);
                 }
             }
             Block::ToolCall { id, name, input, input_text, .. } => {
@@ -156,5 +161,5 @@ fn assistant<'a>(ids: CallIds, blocks: &'a [Block]) -> Turn<'a> {
             }
         }
     }
-    Turn { role: "assistant", content: content.into(), thinking, tool_calls, ..Turn::default() }
+    Turn { role: "assistant", content, thinking, tool_calls, ..Turn::default() }
 }

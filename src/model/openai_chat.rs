@@ -17,14 +17,15 @@ use serde_with::skip_serializing_none;
 pub(crate) use read::OpenaiChatReader;
 
 use super::call_ids::CallIds;
-use super::chat_format::{ChatCall, ChatTool, ChatTurn, chat_turns, tools};
+use super::chat_format::{ChatCall, ChatTurn, append, chat_turns, text, tool};
 use super::endpoint::{Effort, Endpoint, Protocol};
 use super::error::ModelError;
+use super::kept_encoding::{Encoded, KeptEncoding};
 use super::media;
 use super::message::Block;
 use super::request::Request;
 use super::wire::{self, EncodedRequest};
-use crate::content::{Part, plain_text};
+use crate::content::{Part, joined};
 use crate::options::Thinking;
 
 /// The provider state of a thinking block is `{"provider","field"}`, where `field` is the response
@@ -35,9 +36,8 @@ const PROTOCOL: Protocol = Protocol::OpenaiChat;
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Turn<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<ChatTool<'a>>,
+    messages: Vec<Encoded>,
+    tools: Option<Encoded>,
     stream: bool,
     stream_options: Option<Value>,
     reasoning_effort: Option<String>,
@@ -57,11 +57,11 @@ enum Turn<'a> {
         content: Content<'a>,
     },
     Assistant {
-        content: Option<String>,
+        content: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        reasoning_content: Option<String>,
+        reasoning_content: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        reasoning: Option<String>,
+        reasoning: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         reasoning_details: Vec<&'a Value>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -69,14 +69,14 @@ enum Turn<'a> {
     },
     Tool {
         tool_call_id: Cow<'a, str>,
-        content: String,
+        content: Cow<'a, str>,
     },
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Content<'a> {
-    Text(String),
+    Text(Cow<'a, str>),
     Parts(Vec<Piece<'a>>),
 }
 
@@ -106,13 +106,13 @@ struct File<'a> {
     file_data: String,
 }
 
-pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
+pub(crate) fn write(endpoint: &Endpoint, request: &Request, kept: &KeptEncoding) -> Result<EncodedRequest, ModelError> {
     let provider = endpoint.provider();
     let at_openai = endpoint.base_url.contains("api.openai.com");
     let body = Body {
         model: &endpoint.model,
-        messages: turns(endpoint, request),
-        tools: tools(request),
+        messages: messages(endpoint, request, kept).map_err(wire::unencodable)?,
+        tools: kept.tools(PROTOCOL, request, tool).map_err(wire::unencodable)?,
         stream: true,
         // Mistral rejects unknown parameters, and reports usage without this parameter.
         stream_options: (provider != "mistral").then(|| json!({ "include_usage": true })),
@@ -143,21 +143,22 @@ fn effort(endpoint: &Endpoint, thinking: Thinking) -> Option<String> {
     })
 }
 
-fn turns<'a>(endpoint: &Endpoint, request: &'a Request) -> Vec<Turn<'a>> {
+fn messages(endpoint: &Endpoint, request: &Request, kept: &KeptEncoding) -> serde_json::Result<Vec<Encoded>> {
     let ids = CallIds::new(endpoint, 40);
     let system = (!request.system.is_empty()).then_some(Turn::System { content: &request.system });
-    let turns = chat_turns(request).into_iter().map(|turn| match turn {
-        ChatTurn::User(parts) => user(parts),
-        ChatTurn::Assistant(blocks) => assistant(endpoint, ids, request.thinking, blocks),
-        ChatTurn::Tool(result) => Turn::Tool { tool_call_id: ids.fit(result.id.as_str()), content: wire::result_text(result) },
-    });
-    system.into_iter().chain(turns).collect()
+    kept.turns(PROTOCOL, request, system, |messages| {
+        let turns = chat_turns(messages).into_iter().map(|turn| match turn {
+            ChatTurn::User(parts) => user(parts),
+            ChatTurn::Assistant(blocks) => assistant(endpoint, ids, request.thinking, blocks),
+            ChatTurn::Tool(result) => Turn::Tool { tool_call_id: ids.fit(result.id.as_str()), content: wire::result_text(result) },
+        });
+        turns.collect()
+    })
 }
 
 fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Turn<'a> {
     if !parts.iter().any(|part| matches!(part.as_ref(), Part::Image { .. } | Part::Audio { .. } | Part::Document { .. })) {
-        let parts: Vec<Part> = parts.into_iter().map(Cow::into_owned).collect();
-        return Turn::User { content: Content::Text(plain_text(&parts)) };
+        return Turn::User { content: Content::Text(joined(parts.into_iter().map(text))) };
     }
     let pieces = parts.into_iter().map(|part| match part.as_ref() {
         Part::Image { mime_type, data } => Piece::ImageUrl { image_url: ImageUrl { url: wire::data_url(mime_type, data) } },
@@ -170,7 +171,7 @@ fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Turn<'a> {
             Piece::File { file: File { filename, file_data: wire::data_url(mime_type, data) } }
         }
         Part::Text { .. } | Part::Note { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => {
-            Piece::Text { text: part.as_text().into() }
+            Piece::Text { text: part.as_text().into_owned().into() }
         }
     });
     Turn::User { content: Content::Parts(pieces.collect()) }
@@ -178,19 +179,19 @@ fn user<'a>(parts: Vec<Cow<'a, Part>>) -> Turn<'a> {
 
 fn assistant<'a>(endpoint: &Endpoint, ids: CallIds, thinking: Thinking, blocks: &'a [Block]) -> Turn<'a> {
     let provider = endpoint.provider();
-    let (mut text, mut content, mut plain) = (String::new(), String::new(), String::new());
+    let (mut text, mut content, mut plain) = (Cow::default(), Cow::default(), Cow::default());
     let (mut reasoning_details, mut tool_calls) = (Vec::new(), Vec::new());
     for block in blocks {
         match block {
-            Block::Text { text: piece, .. } => text.push_str(piece),
+            Block::Text { text: piece, .. } => append(&mut text, piece),
             Block::Thinking { text: thought, state } => {
                 let Some(state) = wire::state(state, PROTOCOL).filter(|state| state["provider"] == provider) else {
                     continue;
                 };
                 // If the state has details, the details include the text.
                 match state["field"].as_str().filter(|_| state.get("details").is_none()) {
-                    Some("reasoning") => plain.push_str(thought),
-                    Some(_) => content.push_str(thought),
+                    Some("reasoning") => append(&mut plain, thought),
+                    Some(_) => append(&mut content, thought),
                     None => {}
                 }
                 reasoning_details.extend(state["details"].as_array().into_iter().flatten());
@@ -200,20 +201,20 @@ fn assistant<'a>(endpoint: &Endpoint, ids: CallIds, thinking: Thinking, blocks: 
             }
         }
     }
-    let some = |text: String| (!text.is_empty()).then_some(text);
+    let some = |text: Cow<'a, str>| (!text.is_empty()).then_some(text);
     // These providers refuse unknown fields of messages.
     let (is_groq, is_cerebras) = (endpoint.is_at("groq", "api.groq.com"), endpoint.is_at("cerebras", "api.cerebras.ai"));
     if is_groq || is_cerebras {
-        content.clear();
+        content = Cow::default();
     }
     if is_groq {
-        plain.clear();
+        plain = Cow::default();
     }
     // These providers require the field next to calls while the model thinks, and not be empty.
     let is_required = endpoint.is_at("deepseek", "api.deepseek.com") || endpoint.is_at("moonshot", "api.moonshot.");
     let is_old = ["reasoner", "-r1"].iter().any(|name| endpoint.model.to_lowercase().contains(name));
     if is_required && !is_old && thinking != Thinking::Off && content.is_empty() && !tool_calls.is_empty() {
-        content.push(' ');
+        content = " ".into();
     }
     Turn::Assistant {
         // An assistant message without tool calls must have content, even if it is empty.

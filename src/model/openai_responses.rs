@@ -4,6 +4,7 @@
 mod read;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -15,8 +16,9 @@ use super::call_ids::CallIds;
 use super::catalog;
 use super::endpoint::{Effort, Endpoint, Protocol};
 use super::error::ModelError;
+use super::kept_encoding::{Encoded, KeptEncoding};
 use super::message::{Block, Message, ToolResult};
-use super::request::Request;
+use super::request::{Request, ToolSpec};
 use super::wire::{self, EncodedRequest};
 use crate::content::Part;
 use crate::options::Thinking;
@@ -31,9 +33,8 @@ struct Body<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
-    input: Vec<Item<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    input: Vec<Encoded>,
+    tools: Option<Encoded>,
     stream: bool,
     store: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -82,7 +83,7 @@ enum OwnItem<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Output<'a> {
-    Text(String),
+    Text(Cow<'a, str>),
     Contents(Vec<Content<'a>>),
 }
 
@@ -104,21 +105,16 @@ struct Tool<'a> {
     strict: bool,
 }
 
-pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedRequest, ModelError> {
+pub(crate) fn write(endpoint: &Endpoint, request: &Request, kept: &KeptEncoding) -> Result<EncodedRequest, ModelError> {
     let ids = CallIds::new(endpoint, 64);
     let reasons = reasons(&catalog::bare_name(&endpoint.model));
-    let tools = request.tools.iter().map(|tool| Tool {
-        r#type: "function",
-        name: &tool.name,
-        description: &tool.description,
-        parameters: &tool.input_schema,
-        strict: false,
-    });
+    let items = |messages| Vec::<Item<'_>>::from_iter(<[_]>::iter(messages).flat_map(|message: &Arc<Message>| items(message, ids)));
+    let input = kept.turns(PROTOCOL, request, None, items).map_err(wire::unencodable)?;
     let body = Body {
         model: &endpoint.model,
         instructions: &request.system,
-        input: request.messages.iter().flat_map(|message| items(message, ids)).collect(),
-        tools: tools.collect(),
+        input,
+        tools: kept.tools(PROTOCOL, request, tool).map_err(wire::unencodable)?,
         stream: true,
         store: false,
         include: if reasons { &["reasoning.encrypted_content"] } else { &[] },
@@ -128,6 +124,11 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
         parallel_tool_calls: (!endpoint.parallel_tool_calls && !request.tools.is_empty()).then_some(false),
     };
     Ok(EncodedRequest { url: endpoint.url("responses"), headers: Vec::new(), body: wire::body(&body)? })
+}
+
+fn tool(tool: &ToolSpec) -> Tool<'_> {
+    let (name, description) = (&tool.name, &tool.description);
+    Tool { r#type: "function", name, description, parameters: &tool.input_schema, strict: false }
 }
 
 /// Families of models that do not reason, for which the parameter `reasoning` is an error.
@@ -169,7 +170,7 @@ fn content(part: &Part) -> Content<'_> {
             Content::InputFile { filename, file_data: wire::data_url(mime_type, data) }
         }
         Part::Audio { .. } | Part::Note { .. } | Part::Resource { .. } | Part::ResourceLink { .. } => {
-            Content::InputText { text: part.as_text().into() }
+            Content::InputText { text: part.as_text() }
         }
     }
 }

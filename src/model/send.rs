@@ -8,6 +8,7 @@ use super::authorize::{authorize, discard_token};
 use super::connect_error::send_error;
 use super::endpoint::Endpoint;
 use super::error::{Cause, ModelError};
+use super::kept_encoding::KeptEncoding;
 use super::provider_error::response_error;
 use super::reported::Properties;
 use super::request::Request;
@@ -54,11 +55,12 @@ pub(super) struct OutgoingRequest {
 /// Headers of each request. A server that compresses events may hold them back.
 pub(super) const HEADERS: &[(&str, &str)] = &[("content-type", "application/json"), ("accept-encoding", "identity")];
 
-/// Encodes a request. `single`: each message has at most one call.
+/// Encodes a request. `single`: each message has at most one call. `kept` is of the last request.
 pub(super) fn encode(
     endpoint: &Endpoint,
     reported: &Properties,
     outgoing: &OutgoingRequest,
+    kept: &KeptEncoding,
     single: bool,
 ) -> Result<EncodedRequest, ModelError> {
     let write = wire_format(endpoint.protocol).write;
@@ -66,9 +68,9 @@ pub(super) fn encode(
     let encoded = match single {
         true => {
             let messages = single_calls::split(outgoing.request.messages.clone());
-            write(endpoint, &Request { messages, ..outgoing.request.clone() }, window, reported.thinking)?
+            write(endpoint, &Request { messages, ..outgoing.request.clone() }, kept, window, reported.thinking)?
         }
-        false => write(endpoint, &outgoing.request, window, reported.thinking)?,
+        false => write(endpoint, &outgoing.request, kept, window, reported.thinking)?,
     };
     let body = extra_fields::merge(encoded.body, &endpoint.body)?;
     Ok(EncodedRequest { body: extra_fields::remove(body, &outgoing.refused.fields)?, ..encoded })
@@ -80,9 +82,10 @@ pub(super) async fn send(
     reported: &Properties,
     clients: &HttpClients,
     outgoing: &OutgoingRequest,
+    kept: &KeptEncoding,
     single: bool,
 ) -> Result<AnswerStream, SendError> {
-    let encoded = encode(endpoint, reported, outgoing, single)?;
+    let encoded = encode(endpoint, reported, outgoing, kept, single)?;
     let format = wire_format(endpoint.protocol);
     let reader = (format.reader)(endpoint, &outgoing.request);
     let client = endpoint.client(clients)?;

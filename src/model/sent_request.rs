@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::adapt::{Adapter, ImageConverter};
 use super::error::ModelError;
+use super::kept_encoding::KeptEncoding;
 use super::repair_ladder;
 use super::request::Request;
 use super::request_form::{MASK, RequestForm};
@@ -36,7 +37,7 @@ impl SentRequest {
         Arc::make_mut(&mut request.refused).extend(form.refused.conversation.iter().cloned());
         adapter.fit_images(endpoint, &mut request).await;
         let (outgoing, _) = repair_ladder::outgoing(&adapter, endpoint, request, &form.refused);
-        let encoded = send::encode(endpoint, &form.reported, &outgoing, form.single_calls)?;
+        let encoded = send::encode(endpoint, &form.reported, &outgoing, &KeptEncoding::default(), form.single_calls)?;
         Ok(SentRequest { headers: headers(form, &encoded), url: encoded.url.replace(MASK_IN_QUERY, MASK), body: encoded.body })
     }
 }

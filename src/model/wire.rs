@@ -15,7 +15,7 @@ use super::endpoint::Protocol;
 use super::error::{Cause, ModelError, Retry};
 use super::message::{Message, ToolResult};
 use super::request::Request;
-use crate::content::{Part, ProviderState, Usage, plain_text};
+use crate::content::{Part, ProviderState, Usage, joined};
 use crate::json;
 
 pub(crate) use super::answer::Chunk;
@@ -223,11 +223,10 @@ pub(crate) fn result_images(result: &ToolResult) -> Vec<Cow<'_, Part>> {
 
 /// Returns the text of a tool result, prefixed with `error:` if it failed. Used by protocols
 /// without an error flag.
-pub(crate) fn result_text(result: &ToolResult) -> String {
-    let texts: Vec<Part> = result.output.iter().filter(|part| !is_image(part)).cloned().collect();
-    let text = plain_text(&texts);
+pub(crate) fn result_text(result: &ToolResult) -> Cow<'_, str> {
+    let text = joined(result.output.iter().filter(|part| !is_image(part)).map(Part::as_text));
     match result.failed && !text.starts_with("error") {
-        true => format!("error: {text}"),
+        true => format!("error: {text}").into(),
         false => text,
     }
 }
@@ -256,5 +255,9 @@ pub(crate) fn jittered(fixed: Duration) -> Duration {
 /// Serializes the body of a request. A failure is not retried, because the result would be the
 /// same.
 pub(crate) fn body(body: &impl Serialize) -> Result<Vec<u8>, ModelError> {
-    serde_json::to_vec(body).map_err(|error| ModelError::new(Retry::Never, format!("serializing the request: {error}")))
+    serde_json::to_vec(body).map_err(unencodable)
+}
+
+pub(crate) fn unencodable(error: serde_json::Error) -> ModelError {
+    ModelError::new(Retry::Never, format!("serializing the request: {error}"))
 }

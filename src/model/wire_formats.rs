@@ -6,6 +6,7 @@ use super::endpoint::{Endpoint, Protocol};
 use super::error::ModelError;
 use super::frames::Frames;
 use super::gemini::{self, GeminiReader};
+use super::kept_encoding::KeptEncoding;
 use super::media::Media;
 use super::ollama::{self, OllamaReader};
 use super::openai_chat::{self, OpenaiChatReader};
@@ -16,9 +17,9 @@ use crate::web::is_loopback;
 
 /// A row of the table: the properties in which wire formats differ.
 pub(crate) struct WireFormat {
-    /// Encodes a request. The model has a context window of this size; whether it can think may be
+    /// Encodes a request, with what is kept of the last one. The model has a context window of this size; whether it can think may be
     /// known.
-    pub write: fn(&Endpoint, &Request, u64, Option<bool>) -> Result<EncodedRequest, ModelError>,
+    pub write: fn(&Endpoint, &Request, &KeptEncoding, u64, Option<bool>) -> Result<EncodedRequest, ModelError>,
     /// Creates the reader for the answer to a request.
     pub reader: fn(&Endpoint, &Request) -> Box<dyn EventReader>,
     pub frames: fn() -> Frames,
@@ -56,7 +57,7 @@ impl ServerScope {
 }
 
 const ANTHROPIC: WireFormat = WireFormat {
-    write: |endpoint, request, _, _| anthropic::write(endpoint, request),
+    write: |endpoint, request, kept, _, _| anthropic::write(endpoint, request, kept),
     reader: |_, _| Box::new(AnthropicReader::default()),
     frames: || Frames::ServerSentEvents(Default::default()),
     key_header: ("x-api-key", ""),
@@ -69,7 +70,7 @@ const ANTHROPIC: WireFormat = WireFormat {
 };
 
 const OPENAI_CHAT: WireFormat = WireFormat {
-    write: |endpoint, request, _, _| openai_chat::write(endpoint, request),
+    write: |endpoint, request, kept, _, _| openai_chat::write(endpoint, request, kept),
     reader: |endpoint, request| Box::new(OpenaiChatReader::new(endpoint, request)),
     frames: || Frames::ServerSentEvents(Default::default()),
     key_header: ("authorization", "Bearer "),
@@ -82,7 +83,7 @@ const OPENAI_CHAT: WireFormat = WireFormat {
 };
 
 const OPENAI_RESPONSES: WireFormat = WireFormat {
-    write: |endpoint, request, _, _| openai_responses::write(endpoint, request),
+    write: |endpoint, request, kept, _, _| openai_responses::write(endpoint, request, kept),
     reader: |_, _| Box::new(OpenaiResponsesReader::default()),
     media: Media { pdf: true, audio: false },
     lacks_output_limit: ServerScope::None,
@@ -90,7 +91,7 @@ const OPENAI_RESPONSES: WireFormat = WireFormat {
 };
 
 const GEMINI: WireFormat = WireFormat {
-    write: |endpoint, request, _, _| gemini::write(endpoint, request),
+    write: |endpoint, request, _, _, _| gemini::write(endpoint, request),
     reader: |_, _| Box::new(GeminiReader::default()),
     frames: || Frames::ServerSentEvents(Default::default()),
     key_header: ("x-goog-api-key", ""),
@@ -116,7 +117,7 @@ const OLLAMA: WireFormat = WireFormat {
 };
 
 const BEDROCK: WireFormat = WireFormat {
-    write: |endpoint, request, _, _| bedrock::write(endpoint, request),
+    write: |endpoint, request, _, _, _| bedrock::write(endpoint, request),
     reader: |_, _| Box::new(BedrockReader::default()),
     frames: || Frames::EventStream(Default::default()),
     key_header: ("authorization", "Bearer "),

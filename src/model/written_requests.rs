@@ -12,6 +12,7 @@ use super::adapt::Adapter;
 use super::endpoint::{Endpoint, Protocol};
 use super::error::ModelError;
 use super::fingerprint::fingerprint;
+use super::kept_encoding::KeptEncoding;
 use super::observations::Observations;
 use super::output_limit;
 use super::repair_ladder::RepairLadder;
@@ -121,5 +122,11 @@ async fn encoded(endpoint: &Endpoint, adapter: &Adapter, mut request: Request) -
     let observed = Observations::default();
     let (outgoing, _) = RepairLadder::new(endpoint, &observed, request).outgoing(adapter);
     let limited = output_limit::with_default(endpoint, endpoint.window(None));
-    encode(limited.as_ref().unwrap_or(endpoint), &Properties::default(), &outgoing, !endpoint.parallel_tool_calls)
+    encode(
+        limited.as_ref().unwrap_or(endpoint),
+        &Properties::default(),
+        &outgoing,
+        &KeptEncoding::default(),
+        !endpoint.parallel_tool_calls,
+    )
 }

@@ -175,7 +175,7 @@ impl OpencodeConversation {
         let request = prompt.map(|parts| self.request(parts)).transpose()?;
         let own = match &request {
             Some(request) => request.own.clone(),
-            None => turn.prompt.iter().map(|part| Some(part.as_text())).collect(),
+            None => turn.prompt.iter().map(|part| Some(part.as_text().into_owned())).collect(),
         };
         let (sessions, after) = self.with_state(|state| (state.sessions.clone(), state.last.clone()));
         let mut recorder = OpencodeRecorder::new(sessions, after, own, &self.name, self.catalog.windows.clone());

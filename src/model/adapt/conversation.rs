@@ -30,19 +30,66 @@ const MEDIA_ONLY: &str = "Look at this.";
 /// The text of a result that is missing in the log.
 const NO_RESULT: &str = "[the result is not known]";
 
-pub(super) fn adapt(messages: &[Arc<Message>], tools: &AdaptedTools, model: &str, traits: ProviderTraits) -> Vec<Arc<Message>> {
-    let (used, document_names, open) = (HashSet::new(), HashSet::new(), VecDeque::new());
-    let mut writer = ConversationWriter { tools, model, traits, used, document_names, open, out: Vec::new() };
-    for message in messages {
-        writer.add(message);
+/// The adapted conversation of the last request, which the next request mostly continues.
+#[derive(Default)]
+pub(super) struct AdaptedConversation {
+    /// The tools and the provider that the messages were adapted to.
+    adapted_to: Option<(Arc<AdaptedTools>, ProviderTraits)>,
+    /// The messages of the session so far.
+    read: Vec<Arc<Message>>,
+    /// The ids of all calls so far.
+    used: HashSet<String>,
+    /// The names of all documents so far.
+    document_names: HashSet<String>,
+    /// The calls without a result.
+    open: VecDeque<OpenCall>,
+    /// The adapted messages.
+    out: Vec<Arc<Message>>,
+}
+
+/// A call: the id in the log, the id in the request, and the name.
+#[derive(Clone)]
+struct OpenCall {
+    logged: ToolCallId,
+    id: ToolCallId,
+    name: String,
+}
+
+impl AdaptedConversation {
+    /// Adapts a conversation to the model with the id `model`.
+    pub(super) fn adapt(
+        &mut self,
+        messages: &[Arc<Message>],
+        tools: &Arc<AdaptedTools>,
+        model: &str,
+        traits: ProviderTraits,
+    ) -> Vec<Arc<Message>> {
+        let is_same = |(known, of): &(Arc<AdaptedTools>, ProviderTraits)| Arc::ptr_eq(known, tools) && *of == traits;
+        let continues =
+            self.read.len() <= messages.len() && self.read.iter().zip(messages).all(|(one, other)| Arc::ptr_eq(one, other));
+        if !continues || !self.adapted_to.as_ref().is_some_and(is_same) {
+            *self = AdaptedConversation { adapted_to: Some((tools.clone(), traits)), ..AdaptedConversation::default() };
+        }
+        let new = &messages[self.read.len()..];
+        let mut writer = ConversationWriter { tools, model, traits, state: self };
+        new.iter().for_each(|message| writer.add(message));
+        self.read.extend_from_slice(new);
+        self.ended()
     }
-    writer.answer_open_calls();
-    match writer.out.last().map(|last| &**last) {
-        None => writer.out.push(user(BEGINNING)),
-        Some(Message::Assistant(_)) => writer.out.push(user(CONTINUATION)),
-        Some(Message::User(_) | Message::ToolResults(_)) => {}
+
+    /// Returns the adapted messages of a conversation that ends here.
+    fn ended(&self) -> Vec<Arc<Message>> {
+        let mut ended = self.out.clone();
+        if !self.open.is_empty() {
+            ended.push(Arc::new(Message::ToolResults(self.open.iter().cloned().map(missing).collect())));
+        }
+        match ended.last().map(|last| &**last) {
+            None => ended.push(user(BEGINNING)),
+            Some(Message::Assistant(_)) => ended.push(user(CONTINUATION)),
+            Some(Message::User(_) | Message::ToolResults(_)) => {}
+        }
+        ended
     }
-    writer.out
 }
 
 fn user(text: &str) -> Arc<Message> {
@@ -54,19 +101,7 @@ struct ConversationWriter<'a> {
     /// The id of the model.
     model: &'a str,
     traits: ProviderTraits,
-    /// The ids of all calls so far.
-    used: HashSet<String>,
-    /// The names of all documents so far.
-    document_names: HashSet<String>,
-    /// The calls without a result: the id in the log, the id in the request, and the name.
-    open: VecDeque<OpenCall>,
-    out: Vec<Arc<Message>>,
-}
-
-struct OpenCall {
-    logged: ToolCallId,
-    id: ToolCallId,
-    name: String,
+    state: &'a mut AdaptedConversation,
 }
 
 impl ConversationWriter<'_> {
@@ -89,11 +124,11 @@ impl ConversationWriter<'_> {
     }
 
     fn add_user(&mut self, message: Arc<Message>) {
-        if self.traits.separates_results && matches!(self.out.last().map(|last| &**last), Some(Message::ToolResults(_))) {
+        if self.traits.separates_results && matches!(self.state.out.last().map(|last| &**last), Some(Message::ToolResults(_))) {
             let answer = Block::Text { text: ACKNOWLEDGEMENT.to_owned(), state: None };
-            self.out.push(Arc::new(Message::Assistant(vec![answer])));
+            self.state.out.push(Arc::new(Message::Assistant(vec![answer])));
         }
-        self.out.push(message);
+        self.state.out.push(message);
     }
 
     fn add_answer(&mut self, message: &Arc<Message>, blocks: &[Block]) {
@@ -106,12 +141,12 @@ impl ConversationWriter<'_> {
         if !blocks.iter().any(has_content) {
             return;
         }
-        if self.out.is_empty() {
-            self.out.push(user(BEGINNING));
+        if self.state.out.is_empty() {
+            self.state.out.push(user(BEGINNING));
         }
         let adapted: Vec<Cow<'_, Block>> = blocks.iter().filter_map(|block| self.block(block)).collect();
         let is_same = adapted.len() == blocks.len() && adapted.iter().all(|block| matches!(block, Cow::Borrowed(_)));
-        self.out.push(match is_same {
+        self.state.out.push(match is_same {
             true => message.clone(),
             false => Arc::new(Message::Assistant(adapted.into_iter().map(Cow::into_owned).collect())),
         });
@@ -132,7 +167,7 @@ impl ConversationWriter<'_> {
         let adapted_name = tool_name(name);
         let adapted_id = self.unique(id);
         let renamed = self.tools.renamed_input(&adapted_name, input);
-        self.open.push_back(OpenCall { logged: id.clone(), id: adapted_id.clone(), name: adapted_name.clone().into_owned() });
+        self.state.open.push_back(OpenCall { logged: id.clone(), id: adapted_id.clone(), name: adapted_name.clone().into_owned() });
         if adapted_name == *name && adapted_id == *id && renamed.is_none() && own_state == *state {
             return Some(Cow::Borrowed(block));
         }
@@ -155,7 +190,7 @@ impl ConversationWriter<'_> {
     fn unique(&mut self, id: &ToolCallId) -> ToolCallId {
         let mut unique = id.to_string();
         let mut number = 2;
-        while !self.used.insert(unique.clone()) {
+        while !self.state.used.insert(unique.clone()) {
             unique = format!("{id}_{number}");
             number += 1;
         }
@@ -165,15 +200,15 @@ impl ConversationWriter<'_> {
     fn add_results(&mut self, message: &Arc<Message>, results: &[ToolResult]) {
         let mut adapted: Vec<Cow<'_, ToolResult>> = Vec::new();
         let mut by_call: HashMap<ToolCallId, usize> = HashMap::new();
-        let order: Vec<ToolCallId> = self.open.iter().map(|call| call.id.clone()).collect();
+        let order: Vec<ToolCallId> = self.state.open.iter().map(|call| call.id.clone()).collect();
         for result in results {
             // A result without a call is refused, and so is a second one.
-            let Some(index) = self.open.iter().position(|call| call.logged == result.id) else { continue };
-            let Some(call) = self.open.remove(index) else { continue };
+            let Some(index) = self.state.open.iter().position(|call| call.logged == result.id) else { continue };
+            let Some(call) = self.state.open.remove(index) else { continue };
             by_call.insert(call.id.clone(), adapted.len());
             adapted.push(self.result(result, call));
         }
-        for call in std::mem::take(&mut self.open) {
+        for call in std::mem::take(&mut self.state.open) {
             by_call.insert(call.id.clone(), adapted.len());
             adapted.push(Cow::Owned(missing(call)));
         }
@@ -194,7 +229,7 @@ impl ConversationWriter<'_> {
         if self.traits.moves_images {
             return self.add_results_and_images(adapted_message);
         }
-        self.out.push(adapted_message);
+        self.state.out.push(adapted_message);
     }
 
     /// Adds results, and their images in a message of the user.
@@ -202,7 +237,7 @@ impl ConversationWriter<'_> {
         let Message::ToolResults(results) = &*message else { return };
         let images: Vec<Part> = results.iter().flat_map(result_images).map(Cow::into_owned).collect();
         if images.is_empty() {
-            return self.out.push(message);
+            return self.state.out.push(message);
         }
         let mut results = results.clone();
         for result in &mut results {
@@ -211,7 +246,7 @@ impl ConversationWriter<'_> {
                 result.output.push(Part::text(IMAGES_BELOW));
             }
         }
-        self.out.push(Arc::new(Message::ToolResults(results)));
+        self.state.out.push(Arc::new(Message::ToolResults(results)));
         self.add_user(Arc::new(Message::User(images)));
     }
 
@@ -229,7 +264,7 @@ impl ConversationWriter<'_> {
     /// Returns the parts without blank text, and with names of documents that the provider accepts.
     fn parts<'b>(&mut self, parts: &'b [Part]) -> Cow<'b, [Part]> {
         let is_blank = |part: &Part| matches!(part, Part::Text { text } if text.trim().is_empty());
-        let adapted = parts.iter().map(|part| document_names::adapt(part, self.traits, &mut self.document_names));
+        let adapted = parts.iter().map(|part| document_names::adapt(part, self.traits, &mut self.state.document_names));
         let adapted: Vec<Cow<'b, Part>> = adapted.filter(|part| !is_blank(part)).collect();
         match adapted.len() == parts.len() && adapted.iter().all(|part| matches!(part, Cow::Borrowed(_))) {
             true => Cow::Borrowed(parts),
@@ -249,9 +284,9 @@ impl ConversationWriter<'_> {
 
     /// Adds results for the calls that have none.
     fn answer_open_calls(&mut self) {
-        if !self.open.is_empty() {
-            let results = std::mem::take(&mut self.open).into_iter().map(missing).collect();
-            self.out.push(Arc::new(Message::ToolResults(results)));
+        if !self.state.open.is_empty() {
+            let results = std::mem::take(&mut self.state.open).into_iter().map(missing).collect();
+            self.state.out.push(Arc::new(Message::ToolResults(results)));
         }
     }
 }

@@ -36,13 +36,13 @@ pub(in crate::model) fn state_digest(block: &Block) -> Option<String> {
 }
 
 /// Returns a conversation in which the refused parts are text, or are left out.
-pub(super) fn apply(messages: &[Arc<Message>], refused: &HashSet<String>) -> Vec<Arc<Message>> {
+pub(super) fn apply(messages: Vec<Arc<Message>>, refused: &HashSet<String>) -> Vec<Arc<Message>> {
     if refused.is_empty() {
-        return messages.to_vec();
+        return messages;
     }
     let mut out = Vec::new();
     for message in messages {
-        match &**message {
+        match &*message {
             Message::User(parts) => out.push(Arc::new(Message::User(apply_to_parts(parts, refused)))),
             Message::Assistant(blocks) => {
                 let blocks = blocks.iter().filter_map(|block| apply_to_block(block, refused)).collect();
