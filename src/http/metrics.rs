@@ -101,6 +101,7 @@ pub(crate) fn text(requests: &RequestMetrics, sessions: Option<&Sessions>, statu
 fn of_sessions(registry: &mut Registry, sessions: &Sessions) {
     let metrics = sessions.metrics();
     registry.register("events", "Events written", metrics.events.clone());
+    registry.register("split_batches", "Batches of events whose sessions were written one by one", metrics.split_batches.clone());
     registry.register("turns", "Ended turns, by outcome", metrics.turns.clone());
     registry.register("tokens", "Model tokens, by kind", metrics.tokens.clone());
     registry.register_with_unit("tool", "Run time of tools, by kind and result", Unit::Seconds, metrics.tools.clone());

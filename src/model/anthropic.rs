@@ -237,7 +237,10 @@ fn result(result: &ToolResult, ids: CallIds) -> Content<'_> {
         tool_use_id: ids.fit(result.id.as_str()),
         // The API accepts only text in a failed result.
         content: match result.failed {
-            true => text(joined(result.output.iter().map(Part::as_text))).map(|text| Content::Text { text, cache_control: None }).into_iter().collect(),
+            true => text(joined(result.output.iter().map(Part::as_text)))
+                .map(|text| Content::Text { text, cache_control: None })
+                .into_iter()
+                .collect(),
             false => result.output.iter().filter_map(part).collect(),
         },
         is_error: result.failed,

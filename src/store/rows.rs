@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::event::Event;
+use crate::event::{Body, Event, QueuedMessage};
 use crate::id::{MessageId, Seq, SessionId, TurnId};
 
 /// The metadata of a session.
@@ -143,13 +143,15 @@ pub(crate) struct Append {
     pub calls: Vec<(Seq, MessageId)>,
     /// The activity after the events, if it changed.
     pub activity: Option<ActivityColumns>,
+    /// The time at which the session was updated last, if lists are to show it.
+    pub updated_ms: Option<u64>,
 }
 
-impl Append {
-    /// Returns the time at which the session was updated last. `None`: the events do not change it.
-    pub(super) fn updated_ms(&self) -> Option<i64> {
-        let event = self.events.iter().rev().find(|event| event.body.updates_session())?;
-        Some(event.at_ms as i64)
+/// Returns the message of an event that says whether a queued message was sent.
+pub(super) fn indexed_message(body: &Body) -> Option<&MessageId> {
+    match body {
+        Body::MessageQueued(QueuedMessage { message_id, .. }) | Body::MessageCompleted { message_id, .. } => Some(message_id),
+        _ => None,
     }
 }
 

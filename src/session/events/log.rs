@@ -2,7 +2,7 @@
 //! of the log writer's queue.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -69,6 +69,8 @@ pub struct SessionLog {
     /// each generation writes it, because the row may have been copied or written by an older
     /// version.
     pub(in crate::session) summarized: AtomicI64,
+    /// The time of the last change that lists show.
+    pub(super) listed_ms: AtomicU64,
     live: Mutex<Live>,
     pub(in crate::session) head: watch::Sender<Seq>,
     /// The log of all sessions.
@@ -110,6 +112,7 @@ impl SessionLog {
             key: row.key,
             generation: AtomicI64::new(row.generation),
             summarized: AtomicI64::new(0),
+            listed_ms: AtomicU64::new(0),
             live: Mutex::default(),
             head: watch::Sender::new(0),
             requests: RecordedRequests::new(row.id.clone(), shared.files.clone()),

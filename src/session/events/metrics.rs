@@ -31,6 +31,8 @@ pub(crate) struct ToolLabels {
 /// Counters and histograms, exported by the `/metrics` route.
 pub(crate) struct SessionMetrics {
     pub events: Counter,
+    /// Batches whose sessions were written one by one, because the store refused them together.
+    pub split_batches: Counter,
     pub turns: Family<TurnLabels, Counter>,
     pub tokens: Family<TokenLabels, Counter>,
     /// Seconds from the start of a tool call's execution to its result.
@@ -42,6 +44,7 @@ impl Default for SessionMetrics {
         let seconds = || Histogram::new([0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0]);
         SessionMetrics {
             events: Counter::default(),
+            split_batches: Counter::default(),
             turns: Family::default(),
             tokens: Family::default(),
             tools: Family::new_with_constructor(seconds as fn() -> Histogram),

@@ -28,6 +28,9 @@ const APPENDS_QUEUED_MAX: usize = 4096;
 /// Number of events for which an idle log writer keeps space: a stream of deltas fills larger
 /// batches.
 const BATCH_EVENTS_KEPT: usize = 64;
+/// While a turn runs, the time of the last change of its session is written once in this time, in
+/// milliseconds.
+const LISTED_MS: u64 = 1000;
 /// Pause between two attempts to write to a store that is locked or cannot be reached.
 const STORE_RETRY: Duration = Duration::from_millis(50);
 
@@ -117,7 +120,8 @@ fn group(batch: &mut Vec<PendingEvent>) -> Vec<Group> {
             Some(place) => &mut groups[place],
             None => {
                 let generation = log.generation.load(Ordering::Acquire);
-                let append = Append { key: log.key, generation, events: Vec::new(), calls: Vec::new(), activity: None };
+                let append =
+                    Append { key: log.key, generation, events: Vec::new(), calls: Vec::new(), activity: None, updated_ms: None };
                 let turn = log.state(|state| state.turn.clone());
                 groups.push(Group { log: log.clone(), turn, append, waiting: Vec::new() });
                 groups.last_mut().expect("pushed above")
@@ -158,8 +162,22 @@ fn group(batch: &mut Vec<PendingEvent>) -> Vec<Group> {
         let activity = log.state(|state| SessionSummary::columns_after(state, &append.events, first));
         // The columns of the previous owner stay until its turn is ended.
         append.activity = activity.filter(|activity| !activity.turn.as_ref().is_some_and(|turn| log.is_left_open(turn)));
+        append.updated_ms = listed_ms(log, &append.events);
     }
     groups
+}
+
+/// Returns the time at which lists show that a session was updated, if it is to be written with
+/// these events: at the ends of a turn, and while it runs once in [`LISTED_MS`].
+fn listed_ms(log: &SessionLog, events: &[Event]) -> Option<u64> {
+    let at_ms = events.iter().rev().find(|event| event.body.updates_session())?.at_ms;
+    let is_at_end =
+        |event: &Event| event.turn_id.is_none() || matches!(event.body, Body::TurnStarted { .. }) || event.body.ends_turn();
+    let is_due = at_ms >= log.listed_ms.load(Ordering::Relaxed) + LISTED_MS || events.iter().any(is_at_end);
+    is_due.then(|| {
+        log.listed_ms.store(at_ms, Ordering::Relaxed);
+        at_ms
+    })
 }
 
 /// Merges `next` into `last` if both are deltas of one message, or updates of the output or the
@@ -205,7 +223,9 @@ async fn commit(store: &Store, groups: Vec<Group>, durable: bool, metrics: &Sess
     let outcomes: Vec<Result<CommitOutcome>> = match written {
         Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
         Err(error) if appends.len() == 1 || is_temporary(&error) => appends.iter().map(|_| Err(error.clone())).collect(),
-        Err(_) => {
+        Err(error) => {
+            tracing::warn!(%error, sessions = appends.len(), "a batch was not written: its sessions are written one by one");
+            metrics.split_batches.inc();
             let alone = |append| async move { Ok(store.commit(std::slice::from_ref(append), durable).await?[0]) };
             stream::iter(&appends).then(alone).collect().await
         }

@@ -13,9 +13,9 @@ use super::copy::{numbers, texts};
 use super::events::text;
 use super::failure::Columns;
 use crate::error::{Error, Kind, Result};
-use crate::event::{Body, Event, QueuedMessage};
-use crate::id::TurnId;
-use crate::store::rows::{Append, CommitOutcome, EventRow};
+use crate::event::{Body, Event};
+use crate::id::{MessageId, TurnId};
+use crate::store::rows::{Append, CommitOutcome, EventRow, indexed_message};
 
 /// Changes the rows of the sessions whose owner, generation and last event are the expected ones,
 /// and inserts their events. Returns the places of these appends in the batch. The rows are found
@@ -68,7 +68,7 @@ impl AppendArrays {
         self.generation.push(append.generation);
         self.first.push(first);
         self.head.push(head);
-        self.at_ms.push(append.updated_ms());
+        self.at_ms.push(append.updated_ms.map(|at_ms| at_ms as i64));
         self.active.push(append.activity.is_some());
         let activity = append.activity.clone().unwrap_or_default();
         self.turn.push(activity.turn.map(|turn| turn.to_string()));
@@ -94,12 +94,6 @@ impl AppendArrays {
 
 /// Returns the row of an event. `call` is the call of another process that appended it.
 fn event_row(event: &Event, call: Option<&str>) -> Result<EventRow> {
-    let message = match &event.body {
-        Body::MessageQueued(QueuedMessage { message_id, .. }) | Body::MessageCompleted { message_id, .. } => {
-            Some(message_id.to_string())
-        }
-        _ => None,
-    };
     Ok(EventRow {
         // The database assigns it.
         id: 0,
@@ -108,7 +102,7 @@ fn event_row(event: &Event, call: Option<&str>) -> Result<EventRow> {
         at_ms: event.at_ms as i64,
         delta: event.body.is_delta(),
         kind: Some(event.body.name().into()),
-        message,
+        message: indexed_message(&event.body).map(MessageId::to_string),
         call: call.map(String::from),
         body: event.stored().map_err(|error| Error::internal(format!("writing events: {error}")))?,
     })

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::database::SqliteStore;
 use super::events::page;
+use super::migrations::{EVENT_TYPE, MESSAGE_ID};
 use crate::error::Result;
 use crate::id::{Seq, SessionId, TurnId};
 use crate::store::rows::{AnswerRow, Cursor, EventRow, IdempotencyRecord, SessionRow, StoreTotals};
@@ -29,11 +30,13 @@ impl SqliteStore {
 
     /// Returns a page of the events of a session.
     pub(in crate::store) fn event_rows(&self, key: i64, after: Seq, limit: usize) -> Result<Vec<EventRow>> {
-        let sql = "SELECT id, seq, turn, body, at_ms, delta, kind, \
-                     CASE WHEN kind IN ('message.queued', 'message.completed') THEN message END, call \
-                   FROM events WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
+        let sql = format!(
+            "SELECT id, seq, turn, body, at_ms, delta, {EVENT_TYPE}, \
+               CASE WHEN {EVENT_TYPE} IN ('message.queued', 'message.completed') THEN {MESSAGE_ID} END, call \
+             FROM events WHERE session = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3"
+        );
         self.run("reading events from", |db| {
-            let mut select = db.prepare_cached(sql)?;
+            let mut select = db.prepare_cached(&sql)?;
             page(select.query(params![key, after as i64, limit as i64])?, |row| {
                 Ok(EventRow {
                     id: row.get(0)?,
@@ -91,12 +94,13 @@ impl SqliteStore {
 
     /// Inserts events of a session in one transaction.
     pub(in crate::store) fn put_events(&self, key: i64, events: &[EventRow]) -> Result<()> {
-        let sql = "INSERT INTO events (id, session, seq, turn, at_ms, delta, call, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let sql = "INSERT INTO events (id, session, seq, turn, at_ms, delta, event_type, message_id, call, body) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         self.run("writing events to", |db| {
             let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
             let mut insert = db.prepare_cached(sql)?;
-            for EventRow { id, seq, turn, at_ms, delta, call, body, .. } in events {
-                insert.execute(params![id, key, *seq as i64, turn, at_ms, delta, call, body])?;
+            for EventRow { id, seq, turn, at_ms, delta, kind, message, call, body } in events {
+                insert.execute(params![id, key, *seq as i64, turn, at_ms, delta, kind, message, call, body])?;
             }
             transaction.commit()
         })

@@ -6,7 +6,7 @@ use super::database::{SqliteStore, Writer, failure};
 use crate::error::Result;
 use crate::event::{Body, Event};
 use crate::id::{MessageId, Seq, SessionId};
-use crate::store::rows::{ActivityColumns, Append, CommitOutcome, Cursor, StoredEvent};
+use crate::store::rows::{ActivityColumns, Append, CommitOutcome, Cursor, StoredEvent, indexed_message};
 
 /// Maximum size of a page of events, in bytes. A page ends with the event that exceeds the limit.
 const PAGE_BYTES_MAX: usize = 4 << 20;
@@ -138,31 +138,30 @@ impl Writer {
     }
 }
 
+/// A statement that raises the head of a session, if the generation ?2 still owns it and its head
+/// is ?3.
+macro_rules! fence {
+    ($set:literal) => {
+        concat!("UPDATE sessions SET head = ?4", $set, " WHERE key = ?1 AND generation = ?2 AND head = ?3")
+    };
+}
+
 /// Appends the events if the append's generation still owns the session, and the stored events end
 /// directly before them.
 fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<CommitOutcome> {
     let (Some(first), Some(last)) = (append.events.first(), append.events.last()) else { return Ok(CommitOutcome::Written) };
-    let (before, head, at_ms) = (first.seq as i64 - 1, last.seq as i64, append.updated_ms());
-    let updated = match &append.activity {
-        None => {
-            let fence = "UPDATE sessions SET head = ?1, updated_ms = coalesce(?2, updated_ms) \
-                         WHERE key = ?3 AND generation = ?4 AND head = ?5";
-            db.prepare_cached(fence)?.execute(params![head, at_ms, append.key, append.generation, before])?
+    let (before, head, at_ms) = (first.seq as i64 - 1, last.seq as i64, append.updated_ms.map(|at_ms| at_ms as i64));
+    // A column that is set is written to its index, too, even if its value is the same.
+    let updated = match (&append.activity, at_ms) {
+        (None, None) => db.prepare_cached(fence!(""))?.execute(params![append.key, append.generation, before, head])?,
+        (None, Some(at_ms)) => {
+            db.prepare_cached(fence!(", updated_ms = ?5"))?.execute(params![append.key, append.generation, before, head, at_ms])?
         }
-        Some(ActivityColumns { turn, waiting, summary }) => {
-            let fence = "UPDATE sessions SET head = ?1, updated_ms = coalesce(?2, updated_ms), turn = ?6, waiting = ?7, summary = ?8 \
-                         WHERE key = ?3 AND generation = ?4 AND head = ?5";
+        (Some(ActivityColumns { turn, waiting, summary }), at_ms) => {
+            let fence = fence!(", updated_ms = coalesce(?5, updated_ms), turn = ?6, waiting = ?7, summary = ?8");
             let (turn, waiting) = (turn.as_ref().map(|turn| turn.as_str()), *waiting as i64);
-            db.prepare_cached(fence)?.execute(params![
-                head,
-                at_ms,
-                append.key,
-                append.generation,
-                before,
-                turn,
-                waiting,
-                summary
-            ])?
+            let values = params![append.key, append.generation, before, head, at_ms, turn, waiting, summary];
+            db.prepare_cached(fence)?.execute(values)?
         }
     };
     if updated == 0 {
@@ -193,8 +192,9 @@ fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<CommitOutcome
 pub(super) fn insert_event(db: &Connection, key: i64, event: &Event, call: Option<&MessageId>) -> rusqlite::Result<()> {
     let body = event.stored().map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
     let turn = event.turn_id.as_ref().map(|turn| turn.as_str());
-    let mut insert =
-        db.prepare_cached("INSERT INTO events (session, seq, turn, at_ms, delta, body, call) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
-    let call = call.map(MessageId::as_str);
-    insert.execute(params![key, event.seq as i64, turn, event.at_ms as i64, event.body.is_delta(), body, call]).map(drop)
+    let sql = "INSERT INTO events (session, seq, turn, at_ms, delta, body, call, event_type, message_id) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    let (call, message) = (call.map(MessageId::as_str), indexed_message(&event.body).map(MessageId::as_str));
+    let (kind, delta, at_ms) = (event.body.name(), event.body.is_delta(), event.at_ms as i64);
+    db.prepare_cached(sql)?.execute(params![key, event.seq as i64, turn, at_ms, delta, body, call, kind, message]).map(drop)
 }

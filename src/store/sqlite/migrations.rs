@@ -81,7 +81,20 @@ const STEPS: &[&str] = &[
     ALTER TABLE events ADD COLUMN kind TEXT AS (json_extract(body, '$.type')) VIRTUAL;
     ALTER TABLE events ADD COLUMN message TEXT AS (json_extract(body, '$.messageId')) VIRTUAL;
 ",
+    // SQLite computed these columns for each insert. The new ones have other names, because a program
+    // of the version before, which may still write, leaves them NULL and must not read them.
+    "
+    ALTER TABLE events DROP COLUMN kind;
+    ALTER TABLE events DROP COLUMN message;
+    ALTER TABLE events ADD COLUMN event_type TEXT;
+    ALTER TABLE events ADD COLUMN message_id TEXT;
+",
 ];
+
+/// The type of an event, also in a row that an earlier version wrote.
+pub(super) const EVENT_TYPE: &str = "coalesce(event_type, json_extract(body, '$.type'))";
+/// The message of an event, also in a row that an earlier version wrote.
+pub(super) const MESSAGE_ID: &str = "coalesce(message_id, json_extract(body, '$.messageId'))";
 
 /// Returns whether a newer version of nuncio created these tables.
 pub(super) fn are_newer(db: &Connection) -> rusqlite::Result<bool> {

@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, Params, Row, Transaction, TransactionBehavior,
 
 use super::database::SqliteStore;
 use super::events::insert_event;
+use super::migrations::{EVENT_TYPE, MESSAGE_ID};
 use crate::error::Result;
 use crate::event::{Event, MESSAGE_COMPLETED, MESSAGE_QUEUED, MESSAGES_REPLACED};
 use crate::id::{Seq, SessionId, TurnId};
@@ -72,15 +73,18 @@ impl SqliteStore {
     pub(in crate::store) fn fork_session(&self, parent: i64, created: &Event, until: Seq) -> Result<SessionRow> {
         let insert = "INSERT INTO sessions (id, owner, cwd, directories, title, created_ms, updated_ms) \
                       SELECT ?1, ?2, cwd, directories, title, ?3, ?3 FROM sessions WHERE key = ?4";
-        let left_out = "SELECT q.seq FROM events q WHERE q.session = ?1 AND q.delta = 0 AND q.seq <= ?2 \
-                        AND q.kind = ?3 AND NOT EXISTS ( \
-                          SELECT 1 FROM events c WHERE c.session = ?1 AND c.delta = 0 AND c.seq > q.seq AND c.seq <= ?2 \
-                          AND c.kind = ?4 AND c.message = q.message)";
-        let page = "SELECT seq, turn, at_ms, body FROM events INDEXED BY facts \
+        let left_out = format!(
+            "WITH facts AS (SELECT seq, {EVENT_TYPE} AS type, {MESSAGE_ID} AS message FROM events \
+                            WHERE session = ?1 AND delta = 0 AND seq <= ?2) \
+             SELECT q.seq FROM facts q WHERE q.type = ?3 AND NOT EXISTS ( \
+               SELECT 1 FROM facts c WHERE c.seq > q.seq AND c.type = ?4 AND c.message = q.message)"
+        );
+        let page = "SELECT seq, turn, at_ms, body, event_type, message_id FROM events INDEXED BY facts \
                     WHERE session = ?1 AND seq > ?2 AND seq <= ?3 AND delta = 0 ORDER BY seq LIMIT ?4";
-        let copy = "INSERT INTO events (session, seq, turn, at_ms, delta, body) VALUES (?1, ?2, ?3, ?4, 0, ?5)";
+        let copy = "INSERT INTO events (session, seq, turn, at_ms, delta, body, event_type, message_id) \
+                    VALUES (?1, ?2, ?3, ?4, 0, ?5, ?6, ?7)";
         self.run("forking a session in", |db| {
-            let mut waiting = db.prepare(left_out)?;
+            let mut waiting = db.prepare(&left_out)?;
             let of = params![parent, until as i64, MESSAGE_QUEUED, MESSAGE_COMPLETED];
             let waiting: HashSet<i64> = waiting.query_map(of, |row| row.get(0))?.collect::<Result<_, _>>()?;
             db.execute(insert, params![created.session_id.as_str(), std::process::id(), created.at_ms as i64, parent])?;
@@ -98,8 +102,8 @@ impl SqliteStore {
                     if !waiting.contains(&after) {
                         head += 1;
                         let column = |index| row.get_ref(index).map(ToSqlOutput::Borrowed);
-                        let (turn, at_ms, body) = (column(1)?, column(2)?, column(3)?);
-                        db.prepare_cached(copy)?.execute(params![key, head, turn, at_ms, body])?;
+                        let (turn, at_ms, body, kind, message) = (column(1)?, column(2)?, column(3)?, column(4)?, column(5)?);
+                        db.prepare_cached(copy)?.execute(params![key, head, turn, at_ms, body, kind, message])?;
                     }
                 }
                 drop(rows);
@@ -197,7 +201,7 @@ impl SqliteStore {
             "WHERE head > 0 AND (updated_ms, key) < (?1, ?2) AND (?3 IS NULL OR cwd = ?3) \
              AND (?5 OR parent IS NULL) AND (?6 IS NULL OR archived = ?6) AND (?7 OR EXISTS ( \
                SELECT 1 FROM events INDEXED BY facts WHERE session = sessions.key AND delta = 0 \
-               AND kind IN ('{MESSAGE_COMPLETED}', '{MESSAGE_QUEUED}', '{MESSAGES_REPLACED}'))) \
+               AND {EVENT_TYPE} IN ('{MESSAGE_COMPLETED}', '{MESSAGE_QUEUED}', '{MESSAGES_REPLACED}'))) \
              ORDER BY updated_ms DESC, key DESC LIMIT ?4"
         );
         let cwd = cwd.map(|cwd| cwd.to_string_lossy());

@@ -23,7 +23,9 @@ fn check(ended: &[CommandResult]) {
 /// Makes the database one of the previous version, with the mode that SQLite has by default.
 fn make_older(home: &Home) {
     let version: u32 = home.sql("PRAGMA user_version")[0].parse().unwrap();
-    let older = "ALTER TABLE events DROP COLUMN message; ALTER TABLE events DROP COLUMN kind; PRAGMA user_version = ";
+    let older = "ALTER TABLE events DROP COLUMN event_type; ALTER TABLE events DROP COLUMN message_id; \
+                 ALTER TABLE events ADD COLUMN kind TEXT AS (json_extract(body, '$.type')) VIRTUAL; \
+                 ALTER TABLE events ADD COLUMN message TEXT AS (json_extract(body, '$.messageId')) VIRTUAL; PRAGMA user_version = ";
     home.sql(&format!("{older}{}; PRAGMA journal_mode = DELETE", version - 1));
 }
 

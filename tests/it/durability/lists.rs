@@ -168,7 +168,7 @@ async fn copied_and_older_sessions_have_last_turn() {
     list.iter().for_each(|line| check(line, "none", false, Some("completed")));
 
     needs_sqlite!("migrates an older store of SQLite");
-    let older = "DROP TABLE workspaces; ALTER TABLE events DROP COLUMN message; ALTER TABLE events DROP COLUMN kind; ALTER TABLE events DROP COLUMN call; DROP INDEX sessions_waiting; DROP INDEX sessions_children; ALTER TABLE sessions DROP COLUMN parent; ALTER TABLE sessions DROP COLUMN turn; ALTER TABLE sessions DROP COLUMN waiting; \
+    let older = "DROP TABLE workspaces; ALTER TABLE events DROP COLUMN message_id; ALTER TABLE events DROP COLUMN event_type; ALTER TABLE events DROP COLUMN call; DROP INDEX sessions_waiting; DROP INDEX sessions_children; ALTER TABLE sessions DROP COLUMN parent; ALTER TABLE sessions DROP COLUMN turn; ALTER TABLE sessions DROP COLUMN waiting; \
                  ALTER TABLE sessions DROP COLUMN summary; ALTER TABLE sessions DROP COLUMN archived; PRAGMA user_version = 3";
     home.sql(older);
     // The last turn of an old row is unknown until the session changes.

@@ -178,7 +178,7 @@ async fn older_store_is_migrated_and_large_pages_are_split() {
     // Only SQLite has had other tables.
     if !on_postgres() {
         home.sql(
-            "DROP TABLE workspaces; DROP INDEX facts; ALTER TABLE events DROP COLUMN message; ALTER TABLE events DROP COLUMN kind; ALTER TABLE events DROP COLUMN call; DROP TABLE answers; DROP INDEX sessions_waiting; DROP INDEX sessions_children; ALTER TABLE sessions DROP COLUMN parent; ALTER TABLE sessions DROP COLUMN turn; \
+            "DROP TABLE workspaces; DROP INDEX facts; ALTER TABLE events DROP COLUMN message_id; ALTER TABLE events DROP COLUMN event_type; ALTER TABLE events DROP COLUMN call; DROP TABLE answers; DROP INDEX sessions_waiting; DROP INDEX sessions_children; ALTER TABLE sessions DROP COLUMN parent; ALTER TABLE sessions DROP COLUMN turn; \
              ALTER TABLE sessions DROP COLUMN waiting; ALTER TABLE sessions DROP COLUMN summary; ALTER TABLE sessions DROP COLUMN archived; \
              PRAGMA user_version = 1",
         );
