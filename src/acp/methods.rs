@@ -15,7 +15,7 @@ struct AcpMethod {
     name: &'static str,
     types: MethodTypes,
     /// Reads params by their type, and writes them again.
-    read: fn(Value) -> Result<Value>,
+    read: fn(&Value) -> Result<Value>,
 }
 
 impl AcpMethod {
@@ -70,14 +70,33 @@ fn flat(row: &MethodRow, params: Value) -> Result<Value> {
     if let Some(method) = METHODS.iter().find(|method| method.name == row.name) {
         complete(row.name, &mut params);
         let given = Value::Object(params);
-        method.types.check(&given)?;
-        params = object((method.read)(given)?)?;
+        let read = (method.read)(&given);
+        if !read.as_ref().is_ok_and(|read| is_kept(&given, read)) {
+            method.types.check(&given)?;
+        }
+        params = object(read?)?;
     }
     row.flatten_params(&mut params)?;
     Ok(Value::Object(params))
 }
 
-fn read<P: Serialize + DeserializeOwned>(params: Value) -> Result<Value> {
+/// Returns whether lists and numbers were read as such, and not as the fields of an object or the
+/// index of a variant. A list that was shortened, because ACP drops invalid items, is not compared.
+fn is_kept(given: &Value, read: &Value) -> bool {
+    match (given, read) {
+        (Value::Array(_), Value::Object(_)) | (Value::Number(_), Value::String(_)) => false,
+        (Value::Array(given), Value::Array(read)) => {
+            given.len() == read.len() && given.iter().zip(read).all(|(given, read)| is_kept(given, read))
+        }
+        (Value::Object(given), Value::Object(read)) => given.iter().all(|(name, given)| {
+            let is_nested = given.is_object() || given.is_array() || given.is_number();
+            !is_nested || read.get(name).is_none_or(|read| is_kept(given, read))
+        }),
+        _ => true,
+    }
+}
+
+fn read<P: Serialize + DeserializeOwned>(params: &Value) -> Result<Value> {
     let params: P = deserialize("", params)?;
     serde_json::to_value(params).map_err(|error| Error::internal(error.to_string()))
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::answer::Chunk;
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, Protocol};
 use super::request::Request;
 use crate::content::ProviderState;
 use conversation::AdaptedConversation;
@@ -36,6 +36,8 @@ pub(super) struct Adapter {
     /// The tools whose omission was reported.
     named: Mutex<HashSet<String>>,
     images: FittedImages,
+    /// The properties of the provider, for the protocol of the last request.
+    traits: Mutex<Option<(Protocol, ProviderTraits)>>,
     conversation: Mutex<AdaptedConversation>,
 }
 
@@ -47,13 +49,13 @@ impl Adapter {
     /// Replaces the images that the provider of `endpoint` does not accept, before
     /// [`Adapter::adapt`]. Returns notices for people.
     pub(super) async fn fit_images(&self, endpoint: &Endpoint, request: &mut Request) -> Vec<Chunk> {
-        self.images.fit(ProviderTraits::new(endpoint), &endpoint.id, &mut request.messages).await
+        self.images.fit(self.traits(endpoint), &endpoint.id, &mut request.messages).await
     }
 
     /// Adapts a request to the provider of `endpoint`. Returns the tools too, which translate the
     /// calls in the answer.
     pub(super) fn adapt(&self, endpoint: &Endpoint, mut request: Request) -> (Request, Arc<AdaptedTools>) {
-        let traits = ProviderTraits::new(endpoint);
+        let traits = self.traits(endpoint);
         let tools = self.tools(&request, traits);
         request.tools = tools.specs();
         request.messages = repaired::apply(request.messages, &request.refused);
@@ -74,6 +76,15 @@ impl Adapter {
             code: Some("tool_left_out".to_owned()),
         };
         new.map(notice).collect()
+    }
+
+    /// Returns the properties of the provider. The endpoint of a model differs in its protocol only.
+    fn traits(&self, endpoint: &Endpoint) -> ProviderTraits {
+        let mut last = self.traits.lock();
+        match *last {
+            Some((protocol, traits)) if protocol == endpoint.protocol => traits,
+            _ => last.insert((endpoint.protocol, ProviderTraits::new(endpoint))).1,
+        }
     }
 
     fn tools(&self, request: &Request, traits: ProviderTraits) -> Arc<AdaptedTools> {

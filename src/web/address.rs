@@ -1,6 +1,7 @@
 //! URLs of web pages, and the distinction between public and special-purpose IP addresses. This
 //! module performs no I/O.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -114,8 +115,22 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     first & 0xe000 == 0x2000 && !special
 }
 
+thread_local! {
+    /// The last URL that was checked, because those of a model are checked for each of its requests.
+    static CHECKED: RefCell<(String, bool)> = RefCell::default();
+}
+
 /// Returns whether the URL's host is this machine.
 pub(crate) fn is_loopback(url: &str) -> bool {
+    CHECKED.with_borrow_mut(|(checked, result)| {
+        if checked != url {
+            (*checked, *result) = (url.to_owned(), has_loopback_host(url));
+        }
+        *result
+    })
+}
+
+fn has_loopback_host(url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(url) else { return false };
     let Some(host) = url.host_str() else { return false };
     let address = host.trim_start_matches('[').trim_end_matches(']');

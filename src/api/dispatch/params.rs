@@ -1,9 +1,8 @@
 //! Decodes params by their type. serde accepts more than the schema of a type: a list as the fields
 //! of a struct in their order, and a number as the index of a variant. Both are refused here.
 
-use std::borrow::Cow;
-
 use schemars::{JsonSchema, Schema};
+use serde::Deserializer;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -29,13 +28,16 @@ pub(crate) fn object(params: Value) -> Result<Map<String, Value>> {
 /// object, and a number where it has the name of a variant.
 pub(crate) fn check_types(schema: &Schema, field: &str, value: &Value) -> Result<()> {
     let types = FieldTypes { root: schema, alternatives: vec![schema.as_value()] };
-    let Some((path, problem)) = types.mismatch(value, String::new()) else { return Ok(()) };
+    let Some((path, problem)) = types.mismatch(value) else { return Ok(()) };
     let field = if field.is_empty() && path.is_empty() { "params" } else { field };
     Err(invalid(field, &path, problem))
 }
 
 /// Decodes the value of the field `field`, or all params if it is empty, whose types were checked.
-pub(crate) fn deserialize<T: DeserializeOwned>(field: &str, value: Value) -> Result<T> {
+pub(crate) fn deserialize<'de, T: DeserializeOwned>(
+    field: &str,
+    value: impl Deserializer<'de, Error = serde_json::Error>,
+) -> Result<T> {
     serde_path_to_error::deserialize(value).map_err(|error| invalid(field, &error.path().to_string(), &error.inner().to_string()))
 }
 
@@ -60,28 +62,31 @@ struct FieldTypes<'a> {
 impl<'a> FieldTypes<'a> {
     /// Returns the path and the problem of the first list in the place of an object, or number in
     /// the place of a variant's name.
-    fn mismatch(mut self, value: &Value, path: String) -> Option<(String, &'static str)> {
+    fn mismatch(mut self, value: &Value) -> Option<(String, &'static str)> {
+        if matches!(value, Value::Null | Value::Bool(_) | Value::String(_)) {
+            return None;
+        }
         self.resolve();
         // ACP drops such a value if it is invalid.
         if self.alternatives.iter().any(|schema| schema["x-deserialize-default-on-error"] == true) {
             return None;
         }
         match value {
-            Value::Array(_) if self.accepts("object") && !self.accepts("array") => Some((path, "must be an object")),
+            Value::Array(_) if self.accepts("object") && !self.accepts("array") => Some((String::new(), "must be an object")),
             Value::Number(_) if self.names_variants() && !self.accepts("number") && !self.accepts("integer") => {
-                Some((path, "must be a string"))
+                Some((String::new(), "must be a string"))
             }
-            Value::Array(items) => items
-                .iter()
-                .enumerate()
-                .find_map(|(index, item)| self.below(|schema| schema.get("items")).mismatch(item, format!("{path}[{index}]"))),
+            Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
+                let (below, problem) = self.below(|schema| schema.get("items")).mismatch(item)?;
+                Some((joined(&format!("[{index}]"), &below), problem))
+            }),
             Value::Object(fields) => fields.iter().find_map(|(name, field)| {
-                let path = if path.is_empty() { Cow::from(name) } else { format!("{path}.{name}").into() };
                 let field_schema = |schema: &'a Value| {
                     let declared = schema.get("properties").and_then(|properties| properties.get(name));
                     declared.or_else(|| schema.get("additionalProperties"))
                 };
-                self.below(field_schema).mismatch(field, path.into_owned())
+                let (below, problem) = self.below(field_schema).mismatch(field)?;
+                Some((joined(name, &below), problem))
             }),
             _ => None,
         }
@@ -117,4 +122,10 @@ impl<'a> FieldTypes<'a> {
         let alternatives = self.alternatives.iter().filter_map(|schema| part(schema)).collect();
         FieldTypes { root: self.root, alternatives }
     }
+}
+
+/// Joins the name of a field, or the index of an item, and the path below it.
+fn joined(place: &str, below: &str) -> String {
+    let dot = if below.is_empty() || below.starts_with('[') { "" } else { "." };
+    format!("{place}{dot}{below}")
 }

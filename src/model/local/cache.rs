@@ -28,9 +28,25 @@ const LOCAL_MODELS_MAX: usize = 256;
 #[derive(Clone, Debug, Default)]
 pub struct LocalServers {
     /// The properties that local servers reported, by base URL and name.
-    reported: Arc<Mutex<HashMap<(String, String), ServerEntry>>>,
+    reported: Arc<Mutex<ReportedProperties>>,
     /// The facts that errors of servers revealed.
     pub(in crate::model) observed: Observations,
+}
+
+#[derive(Debug, Default)]
+struct ReportedProperties(HashMap<String, HashMap<String, ServerEntry>>);
+
+impl ReportedProperties {
+    fn get(&self, endpoint: &Endpoint) -> Option<ServerEntry> {
+        self.0.get(&endpoint.base_url)?.get(&endpoint.model).copied()
+    }
+
+    fn insert(&mut self, endpoint: &Endpoint, entry: ServerEntry) {
+        if self.0.values().map(HashMap::len).sum::<usize>() >= LOCAL_MODELS_MAX {
+            self.0.clear();
+        }
+        self.0.entry(endpoint.base_url.clone()).or_default().insert(endpoint.model.clone(), entry);
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,10 +67,6 @@ enum State {
     Silent,
 }
 
-fn key(endpoint: &Endpoint) -> (String, String) {
-    (endpoint.base_url.clone(), endpoint.model.clone())
-}
-
 /// Returns whether the endpoint's server may be a local server with an API that reports properties.
 fn is_local(endpoint: &Endpoint) -> bool {
     let servers = wire_format(endpoint.protocol).reports_properties;
@@ -70,7 +82,7 @@ impl LocalServers {
 
     /// Returns the known properties of the endpoint's model, without a request to the server.
     pub(crate) fn properties(&self, endpoint: &Endpoint) -> Properties {
-        self.reported.lock().get(&key(endpoint)).map(|known| known.properties).unwrap_or_default()
+        self.reported.lock().get(endpoint).map(|known| known.properties).unwrap_or_default()
     }
 
     /// Returns the properties of the endpoint's model. Asks the server, for [`LOCAL_PROPERTIES`] at
@@ -80,7 +92,7 @@ impl LocalServers {
         if !is_local(endpoint) {
             return Properties::default();
         }
-        let known = self.reported.lock().get(&key(endpoint)).copied();
+        let known = self.reported.lock().get(endpoint);
         if let Some(known) = known
             && match known.state {
                 State::Final => !insist || known.at.elapsed() < LOCAL_PROPERTIES_FRESH,
@@ -100,17 +112,15 @@ impl LocalServers {
             Ok(Err(_)) => ServerEntry { properties: earlier, state: State::Preliminary, at },
             Err(_) => ServerEntry { properties: earlier, state: State::Silent, at },
         };
-        let mut all = self.reported.lock();
-        if all.len() >= LOCAL_MODELS_MAX {
-            all.clear();
-        }
-        all.insert(key(endpoint), known);
+        self.reported.lock().insert(endpoint, known);
         known.properties
     }
 
     /// Forgets the properties of the endpoint's model, because the server was stopped: it may start
     /// with other settings.
     pub(crate) fn forget(&self, endpoint: &Endpoint) {
-        self.reported.lock().remove(&key(endpoint));
+        if let Some(models) = self.reported.lock().0.get_mut(&endpoint.base_url) {
+            models.remove(&endpoint.model);
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Decodes the chunks of a chat completion, including the reasoning fields of compatible servers.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -44,6 +46,45 @@ struct Event<'a> {
     #[serde(default, deserialize_with = "wire::lenient")]
     x_groq: Option<GroqFields>,
     error: Option<Value>,
+}
+
+/// An event with text of the answer and nothing else that [`Event`] reads, as most events are. Any
+/// other value of such a field is an error, so that the event is read as a whole.
+#[apply(() => #[serde(default)])]
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "the fields are null")]
+struct TextEvent<'a> {
+    #[serde(borrow)]
+    choices: (TextChoice<'a>,),
+    usage: (),
+    x_groq: (),
+    error: (),
+}
+
+#[apply(() => #[serde(default)])]
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "the fields are null")]
+struct TextChoice<'a> {
+    #[serde(borrow)]
+    delta: TextDelta<'a>,
+    message: (),
+    finish_reason: (),
+    usage: (),
+    error: (),
+}
+
+#[apply(() => #[serde(default)])]
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "the fields are null")]
+struct TextDelta<'a> {
+    #[serde(borrow)]
+    content: Cow<'a, str>,
+    reasoning_content: (),
+    reasoning: (),
+    reasoning_details: (),
+    refusal: (),
+    tool_calls: (),
+    function_call: (),
 }
 
 /// Groq's fields. A request without `stream_options` has its usage only here.
@@ -143,6 +184,10 @@ impl EventReader for OpenaiChatReader {
         if data.trim() == "[DONE]" {
             self.reason.get_or_insert(StopReason::EndTurn);
             self.end(out);
+            return Ok(());
+        }
+        if let Ok(TextEvent { choices: (choice,), .. }) = serde_json::from_str(data) {
+            self.content(choice.delta.content.into_owned(), out);
             return Ok(());
         }
         let event = wire::parse::<Option<Event<'_>>>(data)?.unwrap_or_default();

@@ -217,5 +217,5 @@ async fn endless_output_is_shown_and_can_be_cancelled() {
 
 fn plain_content(content: &[ToolContent]) -> String {
     let [ToolContent::Content { content }] = content else { panic!("{content:?}") };
-    content.as_text()
+    content.as_text().into_owned()
 }
