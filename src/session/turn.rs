@@ -79,6 +79,14 @@ impl Turn {
         self.log.emit(Some(self.id.clone()), body).await;
     }
 
+    /// Appends an event like [`Turn::emit`], which is synced with the next durable event.
+    pub(crate) async fn emit_before_commit(&self, body: Body) {
+        if let Body::PermissionResolved(decision) = &body {
+            self.resolve_above(decision).await;
+        }
+        self.log.emit_before_commit(Some(self.id.clone()), body).await;
+    }
+
     /// Appends an event and waits until it, and all events emitted before it, are committed.
     pub(crate) async fn commit(&self, body: Body) -> Result<Seq> {
         self.log.commit(Some(self.id.clone()), body).await

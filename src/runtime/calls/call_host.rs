@@ -104,6 +104,17 @@ pub(crate) trait CallHost: Send + Sync {
         })
     }
 
+    /// Records an event like [`CallHost::emit`]. It is not synced by itself, because a durable event
+    /// of the call follows before the call has an effect.
+    fn emit_before_commit(&self, body: Body) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            match self.turn() {
+                Some(turn) => turn.emit_before_commit(body).await,
+                None => self.emit(body).await,
+            }
+        })
+    }
+
     /// Records an event and waits until it is written; with `durably`, waits until the event would
     /// survive a machine crash.
     fn commit(&self, body: Body, durably: bool) -> BoxFuture<'_, Result<()>> {

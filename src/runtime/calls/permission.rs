@@ -128,7 +128,13 @@ impl Check<'_> {
     /// the next commit of the call is awaited.
     async fn resolve(&self, permission_id: Option<PermissionId>, answer: PermissionAnswer, rule: Option<Value>) {
         let decision = PermissionDecision { rule, ..answer.decision(permission_id, self.call.id, self.label) };
-        self.call.host.emit(Body::PermissionResolved(decision)).await;
+        let starts = decision.outcome.allows() && self.prepared.access.kind != AccessKind::Read;
+        let resolved = Body::PermissionResolved(decision);
+        // The start of a call with an effect is synced, and this event with it.
+        match starts {
+            true => self.call.host.emit_before_commit(resolved).await,
+            false => self.call.host.emit(resolved).await,
+        }
     }
 
     async fn ask(&self, content: Vec<ToolContent>, request: &AccessRequest<'_>) -> Result<Option<CallReview>, CallOutcome> {

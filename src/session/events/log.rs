@@ -154,6 +154,12 @@ impl SessionLog {
         let _ = self.shared.pending.send(self.pending_event(turn, body)).await;
     }
 
+    /// Appends an event like [`SessionLog::emit`], which is synced with the next durable event.
+    pub(crate) async fn emit_before_commit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
+        let event = PendingEvent { durable: false, ..self.pending_event(turn, body) };
+        let _ = self.shared.pending.send(event).await;
+    }
+
     /// Appends an event if the queue has room; otherwise the event is dropped.
     pub(crate) fn try_emit(self: &Arc<Self>, turn: Option<TurnId>, body: Body) {
         let _ = self.shared.pending.try_send(self.pending_event(turn, body));
