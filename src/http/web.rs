@@ -37,6 +37,7 @@ const FILES: &[File] = &[
     file("/console/live.js", SCRIPT, include_bytes!("web/live.js")),
     file("/console/sessions.js", SCRIPT, include_bytes!("web/sessions.js")),
     file("/console/groups.js", SCRIPT, include_bytes!("web/groups.js")),
+    file("/console/scroll.js", SCRIPT, include_bytes!("web/scroll.js")),
     file("/console/view.js", SCRIPT, include_bytes!("web/view.js")),
     file("/console/tool.js", SCRIPT, include_bytes!("web/tool.js")),
     file("/console/ask.js", SCRIPT, include_bytes!("web/ask.js")),

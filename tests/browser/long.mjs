@@ -19,6 +19,13 @@ function history() {
   return frames.join("") + `event: synced\ndata: {"cursor": ${frames.length}}\n\n`;
 }
 
+/** Scrolls up with the wheel, which releases the view from the end. */
+async function wheelUp(page) {
+  await page.mouse.move(600, 300);
+  await page.mouse.wheel(0, -50);
+  await page.locator("#latest").waitFor();
+}
+
 export const long = (browser, server) => ({
   async "ten thousand messages open fast, and only some of them are drawn"() {
     const id = await server.session([], { title: "Long" });
@@ -40,7 +47,8 @@ export const long = (browser, server) => ({
     equal(await drawn(), 100, "messages at first");
     const said = page.locator(".said", { hasText: /^Prompt 4950$/ });
     ok(await page.locator(".message", { hasText: "Answer 4999" }).isVisible(), "the end is not shown");
-    // The user scrolls up: what was visible keeps its place while earlier messages are drawn above.
+    await wheelUp(page);
+    // The user scrolls on: what was visible keeps its place while earlier messages are drawn above.
     const moved = await page.evaluate(async () => {
       const scroller = document.querySelector("#scroller"), root = document.querySelector("#conversation");
       scroller.scrollTop = 700;
@@ -78,8 +86,8 @@ export const long = (browser, server) => ({
     await server.prompt(id);
     await page.locator(".message.assistant", { hasText: "First." }).waitFor();
     await rests(page);
+    await wheelUp(page);
     await page.evaluate(() => (document.querySelector("#scroller").scrollTop = 300));
-    await page.locator("#latest").waitFor();
     await server.prompt(id, "More");
     await page.locator(".message.assistant", { hasText: "Second." }).waitFor();
     await rests(page);
