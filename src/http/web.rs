@@ -52,6 +52,8 @@ const FILES: &[File] = &[
     file("/console/workspaces.js", SCRIPT, include_bytes!("web/workspaces.js")),
     file("/console/menu.js", SCRIPT, include_bytes!("web/menu.js")),
     file("/console/markdown.js", SCRIPT, include_bytes!("web/markdown.js")),
+    file("/console/tokens.js", SCRIPT, include_bytes!("web/tokens.js")),
+    file("/console/vendor/markdown-it.js", SCRIPT, include_bytes!("web/vendor/markdown-it.js")),
     file("/console/highlight.js", SCRIPT, include_bytes!("web/highlight.js")),
     file("/console/diff.js", SCRIPT, include_bytes!("web/diff.js")),
     file("/console/patch.js", SCRIPT, include_bytes!("web/patch.js")),

@@ -53,4 +53,4 @@ await Promise.all([
 ]);
 mkdirSync(join(root, "l10n"), { recursive: true });
 writeFileSync(join(root, "l10n/bundle.l10n.json"), `${JSON.stringify(texts(), null, 2)}\n`);
-writeFileSync(join(root, "dist/LICENSES.txt"), "Contains @agentclientprotocol/sdk (Apache-2.0) and zod (MIT).\n");
+writeFileSync(join(root, "dist/LICENSES.txt"), `Contains @agentclientprotocol/sdk (Apache-2.0), zod (MIT) and markdown-it (MIT):\n\n${readFileSync(join(web, "vendor/markdown-it.LICENSE"), "utf8")}`);
