@@ -34,6 +34,7 @@ const FILES: &[File] = &[
     file("/console/api.js", SCRIPT, include_bytes!("web/api.js")),
     file("/console/transport.js", SCRIPT, include_bytes!("web/transport.js")),
     file("/console/state.js", SCRIPT, include_bytes!("web/state.js")),
+    file("/console/host.js", SCRIPT, include_bytes!("web/host.js")),
     file("/console/live.js", SCRIPT, include_bytes!("web/live.js")),
     file("/console/sessions.js", SCRIPT, include_bytes!("web/sessions.js")),
     file("/console/groups.js", SCRIPT, include_bytes!("web/groups.js")),

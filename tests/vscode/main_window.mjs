@@ -431,8 +431,9 @@ export const CASES = {
     await window.command("nuncio: Add Selection to Conversation");
     await frame.locator("#attachments .chip", { hasText: "code.json:1" }).waitFor();
     await window.prompt("What is this?");
-    await frame.locator(".message.user .chip", { hasText: "code.json" }).waitFor();
+    await frame.locator(".message.user .chip", { hasText: "code.json:1" }).waitFor();
     await window.rests(frame);
+    await frame.locator("#prompt").fill("half a draft");
     await window.page.locator('.tab[data-resource-name="code.json"]').click();
     await window.page.locator(".editor-group-container.active .squiggly-error").first().waitFor({ state: "attached" });
     await focusEditor(window);
@@ -444,8 +445,30 @@ export const CASES = {
       await window.page.keyboard.press("Control+.");
       return succeeds(action.click({ timeout }));
     }, "the code action");
-    await frame.locator(".message.user", { hasText: "Fix this problem:" }).waitFor();
+    const fix = frame.locator(".message.user .said", { hasText: "Fix this problem:" });
+    await fix.waitFor();
+    ok((await fix.textContent()).startsWith("Fix this problem:"), `the message has the draft: ${await fix.textContent()}`);
+    equal(await frame.locator("#prompt").inputValue(), "half a draft", "the draft");
+    await frame.locator("#prompt").fill("");
     await window.rests(frame);
+  },
+
+  async "an explanation starts a session and leaves the draft of a new session"({ window, editor }) {
+    writeFileSync(editor.file("explained.txt"), "one\ntwo\n");
+    await window.openFile("explained.txt");
+    await focusEditor(window);
+    await window.page.keyboard.press("Control+a");
+    editor.model([{ text: "Explained." }]);
+    const frame = await window.fresh();
+    await frame.locator("#prompt").fill("draft of a new session");
+    await window.page.locator('.tab[data-resource-name="explained.txt"]').click();
+    await window.command("nuncio: Explain Selection");
+    await frame.locator(".message.user .said", { hasText: /^Explain explained\.txt/ }).waitFor();
+    await frame.locator(".message.assistant", { hasText: "Explained." }).waitFor();
+    equal(await frame.locator("#prompt").inputValue(), "", "the draft of the session");
+    await window.fresh();
+    equal(await frame.locator("#prompt").inputValue(), "draft of a new session", "the draft");
+    await frame.locator("#prompt").fill("");
   },
 
   async "a command and a path are completed, and a session is exported"({ window, editor }) {

@@ -177,6 +177,10 @@ class Extension {
     return undefined;
   }
 
+  private send(text: string): Promise<void> {
+    return this.conversations.reveal((conversation) => conversation.prompt(text));
+  }
+
   private commands(): void {
     const { api, sessions, active } = this;
     const t = vscode.l10n.t;
@@ -204,9 +208,10 @@ class Extension {
       addProblems: () => this.compose(problems(editor()?.document.uri) ?? problems(), t("There are no problems.")),
       explain: () => {
         const one = editor();
-        return this.compose(one && !one.selection.isEmpty ? explanation(one) : null, t("Select code first."));
+        if (one && !one.selection.isEmpty) return this.send(explanation(one));
+        return void ui.notify(t("Select code first."));
       },
-      fix: async (uri: vscode.Uri, diagnostics: vscode.Diagnostic[]) => this.compose(fix(await vscode.workspace.openTextDocument(uri), diagnostics), ""),
+      fix: async (uri: vscode.Uri, diagnostics: vscode.Diagnostic[]) => this.send(fix(await vscode.workspace.openTextDocument(uri), diagnostics)),
       commitMessage: (control?: vscode.SourceControl) => writeCommitMessage(api, sessions, control),
       pickModel: () => pickOption(api, active, "model", t("Model of the session")),
       pickMode: () => pickOption(api, active, "mode", t("Mode of the session")),
@@ -224,8 +229,8 @@ class Extension {
       openSettings: () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:nuncio.nuncio"),
       openConfig: () => this.openConfig(),
       walkthrough: () => vscode.commands.executeCommand("workbench.action.openWalkthrough", `${this.context.extension.id}#start`, false),
-      workspaces: () => this.conversations.reveal((conversation) => conversation.press("show-workspaces")),
-      comparisons: () => this.conversations.reveal((conversation) => conversation.press("show-comparisons")),
+      workspaces: () => this.conversations.reveal((conversation) => conversation.open("workspaces")),
+      comparisons: () => this.conversations.reveal((conversation) => conversation.open("comparisons")),
       refreshSessions: () => sessions.load(),
       moreSessions: () => sessions.page(),
       "session.open": (node: TreeNode) => this.open(idOf(node)),

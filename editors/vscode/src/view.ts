@@ -16,7 +16,6 @@ const HISTORY_BATCH_MS = 200;
 export interface Compose {
   text?: string;
   files?: { name: string; uri: string; text: string }[];
-  submit?: boolean;
 }
 
 /** What a webview keeps over a reload: the session that it shows, and drafts. */
@@ -49,8 +48,6 @@ export class Conversation implements vscode.Disposable {
   private flushing: { atMs: number; timer: NodeJS.Timeout } | null = null;
   private isReady = false;
   private queue: unknown[] = [];
-  /** The addresses of files that were added, by the address that the console gives to a file. */
-  private readonly addresses = new Map<string, string>();
   private readonly listener: vscode.Disposable;
 
   constructor(
@@ -133,18 +130,12 @@ ${page}
   private async call({ id, method, params }: { id: number; method: string; params?: Params }): Promise<void> {
     const isPrompt = method === "_nuncio/session/message";
     try {
-      const value = await this.api.call(method, isPrompt ? this.addressed(params) : params);
+      const value = await this.api.call(method, params);
       void this.webview.postMessage({ type: "result", id, value });
       if (isPrompt) this.hooks.prompted();
     } catch (error) {
       void this.webview.postMessage({ type: "result", id, error: errorFacts(error) });
     }
-  }
-
-  /** Replaces the addresses of added files by those of the files in the workspace. */
-  private addressed(params: any): Params {
-    const replaced = (part: any) => (this.addresses.has(part.uri) ? { ...part, uri: this.addresses.get(part.uri) } : part);
-    return { ...params, parts: params.parts.map(replaced) };
   }
 
   private follow({ id, params }: { id: number; params: FollowOptions }): void {
@@ -192,18 +183,23 @@ ${page}
     this.post({ type: "show", session });
   }
 
-  /** Presses a button of the console. */
-  press(button: string): void {
-    this.post({ type: "press", button });
+  /** Opens a page of the console over the conversation. */
+  open(page: "workspaces" | "comparisons"): void {
+    this.post({ type: "open", page });
   }
 
   focus(): void {
     this.post({ type: "focus" });
   }
 
+  /** Adds text and files to the draft. */
   compose(compose: Compose): void {
-    for (const { name, uri } of compose.files ?? []) this.addresses.set(`file:///${encodeURIComponent(name)}`, uri);
     this.post({ type: "compose", ...compose });
+  }
+
+  /** Sends a message to the shown session, or to a new one. The draft is unchanged. */
+  prompt(text: string): void {
+    this.post({ type: "send", parts: [{ type: "text", text }] });
   }
 }
 

@@ -8,6 +8,7 @@ import { Changes } from "./changes.js";
 import { Comparisons } from "./comparisons.js";
 import { Composer } from "./composer.js";
 import { announce, at, dollars, fill, h, icon, isTyping, short } from "./dom.js";
+import { host } from "./host.js";
 import { Live } from "./live.js";
 import { Notifier } from "./notify.js";
 import { Phone } from "./phone.js";
@@ -24,6 +25,8 @@ const LOST_MS = 800;
 
 let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null, token = null;
 const lost = new Map();
+/** What the host wants to do with the page as soon as it is ready. */
+const delayed = [];
 
 const view = new ConversationView({ observes: () => isObserver, retry });
 const queue = new QueueList({ observes: () => isObserver, failed, restore: (text) => composer.restore(text) });
@@ -38,20 +41,36 @@ const actions = new Actions({ live: () => live, observes: () => isObserver, fail
 
 // Sessions -----------------------------------------------------------------------------------------------------------------------
 
-async function create(cwd, settings) {
+async function create(cwd, settings, isNew = true) {
   const { sessionId } = await call("session/new", { cwd: cwd || undefined, _meta: { nuncio: settings } });
   // The user may have opened another session in the meantime; that session stays open.
   if (live || !started) return sessionId;
   history.pushState(null, "", `#/session/${sessionId}`);
-  show(sessionId, true);
+  show(sessionId, isNew);
   return sessionId;
+}
+
+/** Sends a message of the host to the shown session, or to a new one. The draft is not part of it. */
+async function send(parts) {
+  try {
+    const sessionId = live?.id ?? (await create(at("directory").value.trim(), composer.settings(), false));
+    await call("_nuncio/session/message", { sessionId, parts, delivery: "queue" });
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/** Runs `does` once the page has started and has read the session in its address. */
+function whenShown(does) {
+  if (does) delayed.push(does);
+  if (started && wanted() === (live?.id ?? null) && (!live || live.ready)) for (const one of delayed.splice(0)) one();
 }
 
 /** Prepares a new session in a directory. */
 function openIn(path) {
   at("directory").value = path;
   location.hash = "#/";
-  composer.input.focus();
+  host.focus(composer.input);
 }
 
 function show(id, isNew = false) {
@@ -59,6 +78,7 @@ function show(id, isNew = false) {
   document.body.classList.toggle("home", !id);
   document.body.classList.remove("drawer");
   sessions.select(id);
+  host.show(id);
   if (!isNew) composer.show(id);
   if (id) {
     live = new Live(id, { changed, reset: () => view.show(live), gone, state: (word) => connection("session", word), observes: () => isObserver });
@@ -68,7 +88,7 @@ function show(id, isNew = false) {
   view.show(live);
   changed();
   // Not on a phone, where the focus would open the on-screen keyboard.
-  if ((!id || isNew) && matchMedia("(pointer: fine)").matches) composer.input.focus();
+  if ((!id || isNew) && matchMedia("(pointer: fine)").matches) host.focus(composer.input);
 }
 
 /** Closes the shown session with its permission question, its menu and its dialogs. */
@@ -91,6 +111,7 @@ function gone(error) {
 function changed() {
   comparisons.changed();
   if (started) notifier.changed(sessions.ordered);
+  whenShown();
   if (!live) {
     document.title = title("nuncio");
     ask.update(new Map());
@@ -216,7 +237,7 @@ function login(why) {
   document.body.classList.remove("ready");
   at("login").hidden = false;
   at("login-error").textContent = why || "";
-  at("token").focus();
+  host.focus(at("token"));
 }
 
 at("login").addEventListener("submit", async (event) => {
@@ -261,6 +282,7 @@ async function start() {
   notifier.begin(sessions.ordered);
   show(wanted());
   started = true;
+  whenShown();
 }
 
 // Reading the state of the workspaces takes time: they are suggested once the user chooses a directory.
@@ -278,13 +300,13 @@ addEventListener("hashchange", () => {
 });
 
 const KEYS = {
-  "/": () => composer.input.focus(),
+  "/": () => host.focus(composer.input),
   "?": () => at("keys").showModal(),
   d: () => live && changes.show(live.id),
   v: () => comparisons.show(),
   w: () => workspaces.show(),
-  c: () => ((location.hash = "#/"), composer.input.focus()),
-  s: () => (at("open-drawer").checkVisibility() && drawer(true), at("search").focus()),
+  c: () => ((location.hash = "#/"), host.focus(composer.input)),
+  s: () => (at("open-drawer").checkVisibility() && drawer(true), host.focus(at("search"))),
   j: () => sessions.move(1),
   k: () => sessions.move(-1),
 };
@@ -312,8 +334,8 @@ function escape(event) {
 function drawer(open) {
   document.body.classList.toggle("drawer", open);
   at("open-drawer").setAttribute("aria-expanded", String(open));
-  if (open) at("sidebar").querySelector("a[aria-current], a")?.focus();
-  else at("open-drawer").focus();
+  if (open) host.focus(at("sidebar").querySelector("a[aria-current], a"));
+  else host.focus(at("open-drawer"));
 }
 
 at("open-drawer").addEventListener("click", () => drawer(!document.body.classList.contains("drawer")));
@@ -335,5 +357,12 @@ for (const node of document.querySelectorAll("[data-icon]")) node.prepend(icon(n
 at("more").append(...actions.menu.nodes);
 // Other pages with these modules, such as that of an editor, have no address for a phone.
 at("show-phone").hidden = !document.querySelector("link[rel=manifest]");
+host.connect({
+  show: go,
+  focus: () => whenShown(() => host.focus(composer.input)),
+  compose: (draft) => whenShown(() => composer.compose(draft)),
+  send: (parts) => whenShown(() => send(parts)),
+  open: (page) => whenShown(() => ({ workspaces, comparisons })[page].show()),
+});
 if ((token = takeToken())) start();
 else login();

@@ -3,6 +3,7 @@
 
 import { call } from "./api.js";
 import { announce, at, duration, exact, fill, h, isTyping, sinceTyping } from "./dom.js";
+import { host } from "./host.js";
 import { code } from "./markdown.js";
 import { Review } from "./review.js";
 import { contents } from "./tool.js";
@@ -60,7 +61,7 @@ export class Ask {
     if (!first) {
       fill(this.root);
       // Do not move the focus to the prompt: the next key press would be typed there.
-      if (hadFocus) at("scroller").focus({ preventScroll: true });
+      if (hadFocus) host.focus(at("scroller"), { preventScroll: true });
       this.hadFocus = hadFocus;
       return;
     }
@@ -76,7 +77,7 @@ export class Ask {
    * Moves the focus back to the prompt after the turn, if the question was answered by keyboard.
    */
   rest() {
-    if (this.hadFocus && document.activeElement === at("scroller")) at("prompt").focus();
+    if (this.hadFocus && document.activeElement === at("scroller")) host.focus(at("prompt"));
     this.hadFocus = false;
   }
 
@@ -153,7 +154,7 @@ export class Ask {
   }
 
   focus() {
-    (this.root.querySelector("button.primary") || this.root).focus({ preventScroll: true });
+    host.focus(this.root.querySelector("button.primary") || this.root, { preventScroll: true });
   }
 
   /** Handles a key press that is an answer. Returns whether it is an answer. */

@@ -3,6 +3,7 @@
 import { call, refusesToken } from "./api.js";
 import { Completion } from "./completion.js";
 import { at, base, fill, h, icon } from "./dom.js";
+import { host } from "./host.js";
 import { Menu } from "./menu.js";
 
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -177,6 +178,17 @@ export class Composer {
     this.typed();
   }
 
+  /** Adds a text and files of the host to the draft, as if the user had typed and attached them. */
+  compose({ text = "", files = [] }) {
+    const added = files.map(({ name, uri, text: content }) => ({ name, part: { type: "resource", uri, mimeType: "text/plain", text: content } }));
+    const { value } = this.input;
+    this.files.push(...added);
+    this.input.value = value + (text && value && !/\s$/.test(value) ? " " : "") + text;
+    this.input.setSelectionRange(this.input.value.length, this.input.value.length);
+    this.typed();
+    host.focus(this.input);
+  }
+
   typed() {
     this.keep();
     this.grow();
@@ -299,7 +311,7 @@ export class Composer {
       }
     }
     this.draw();
-    this.input.focus();
+    host.focus(this.input);
   }
 
   chip(file) {

@@ -5,6 +5,7 @@ import { add, announce, at, duration, fill, h, icon } from "./dom.js";
 import { Growing } from "./markdown.js";
 import { EndFollower } from "./scroll.js";
 import { ToolView, image } from "./tool.js";
+import { decoded } from "./transport.js";
 
 /** Distance from the end of the window at which more items are drawn, in pixels. */
 const EARLY_PX = 800;
@@ -13,6 +14,9 @@ const PAGE = 100;
 const NODES_MAX = 400;
 /** Drawing takes at most 1/SHARE of the time. */
 const SHARE = 6;
+
+/** The name of an attachment: the last part of its address, with its lines as `:3-9`. */
+const nameOf = (uri) => decoded(uri.split("/").pop().replace(/^nuncio:/, "")).replace(/#L(\d+)(-)?L?(\d*)$/, ":$1$2$3");
 
 class MessageView {
   constructor(item) {
@@ -44,7 +48,7 @@ class MessageView {
     const nodes = parts.map((part) => {
       if (part.type === "text") return h("p", { class: "said" }, part.text);
       if (part.type === "image") return image(part);
-      const name = part.name || part.uri.split("/").pop();
+      const name = part.name || nameOf(part.uri);
       const chip = h("span", { class: "chip" }, icon("read", 14), name);
       if (part.type !== "resource") return chip;
       return h("details", { class: "resource" }, h("summary", {}, chip), h("pre", { class: "output" }, part.text));
