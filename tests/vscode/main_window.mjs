@@ -471,6 +471,39 @@ export const CASES = {
     await frame.locator("#prompt").fill("");
   },
 
+  async "files that a conversation names open in the editor"({ window, editor }) {
+    const lines = Array.from({ length: 80 }, (_, index) => `line ${index + 1}\n`).join("");
+    for (const name of ["named.txt", "read here.txt"]) writeFileSync(editor.file(name), lines);
+    writeFileSync(`${editor.dir}/outside.txt`, lines);
+    const text = `See \`./named.txt:42\`, [another](read%20here.txt#L7), \`${editor.dir}/outside.txt:3\` and \`no/file.txt\`, [no](command:workbench.action.files.newUntitledFile).`;
+    editor.model([{ text, ...read("named.txt") }, { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Which files?");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    const place = (line) => window.page.locator(".statusbar-item", { hasText: `Ln ${line}, Col 1` }).waitFor();
+    const tab = (name) => window.page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
+    const link = (text) => frame.locator(".markdown a.file", { hasText: text });
+    await link("named.txt:42").click();
+    await tab("named.txt");
+    await place(42);
+    await link("another").click();
+    await tab("read here.txt");
+    await place(7);
+    await frame.locator(".tool .open-file").first().dispatchEvent("click");
+    await tab("named.txt");
+    await link("outside.txt").click();
+    const dialog = window.page.locator(".monaco-dialog-box", { hasText: `${editor.dir}/outside.txt` });
+    await dialog.waitFor();
+    await dialog.locator(".monaco-button", { hasText: "Open" }).click();
+    await tab("outside.txt");
+    await place(3);
+    await link("no/file.txt").click();
+    await window.page.locator(".notification-toast", { hasText: "no/file.txt is not a file here" }).waitFor();
+    equal(await frame.locator(".markdown a", { hasText: "no]" }).count() + (await frame.locator("a[href^=command]").count()), 0, "links to commands");
+    await window.command("Notifications: Clear All Notifications");
+    await window.command("View: Close All Editors");
+  },
+
   async "a command and a path are completed, and a session is exported"({ window, editor }) {
     writeFileSync(editor.file("completed.txt"), "x\n");
     editor.model([{ text: "Short." }]);

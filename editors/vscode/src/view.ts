@@ -6,6 +6,7 @@ import page from "virtual:page";
 import { errorFacts, type Params } from "./answers";
 import type { Api } from "./api";
 import type { FollowOptions } from "./follow";
+import { openPlace } from "./places";
 import * as ui from "./ui";
 
 /** Events are posted to a webview at most once in this time; those of a history less often. */
@@ -28,6 +29,7 @@ export interface ViewHooks {
   /** A webview shows another session; null for the page of a new session. */
   shown(view: Conversation, session: string | null): void;
   prompted(): void;
+  failed(error: unknown): void;
 }
 
 const STATE = "conversation";
@@ -115,6 +117,8 @@ ${page}
         return this.hooks.shown(this, this.session);
       case "save":
         return save(String(message.name), String(message.text));
+      case "openFile":
+        return openPlace(message).catch((error) => this.hooks.failed(error));
       case "state":
         return this.keep(message.state);
       case "starting":

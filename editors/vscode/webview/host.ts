@@ -27,6 +27,11 @@ export const host = {
     extension.postMessage({ type: "save", name, text });
   },
 
+  /** Opens a file in the editor. */
+  open({ path, line, cwd }: { path: string; line?: number; cwd?: string }): void {
+    extension.postMessage({ type: "openFile", path, line, cwd });
+  },
+
   /** Remembers the shown session for a reload, and tells the extension host. */
   show(session: string | null): void {
     if (session === shown) return;

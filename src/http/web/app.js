@@ -12,6 +12,7 @@ import { host } from "./host.js";
 import { Live } from "./live.js";
 import { Notifier } from "./notify.js";
 import { Phone } from "./phone.js";
+import { listen } from "./places.js";
 import { QueueList } from "./queue.js";
 import { Sessions } from "./sessions.js";
 import { backoff, decoded } from "./transport.js";
@@ -357,6 +358,7 @@ for (const node of document.querySelectorAll("[data-icon]")) node.prepend(icon(n
 at("more").append(...actions.menu.nodes);
 // Other pages with these modules, such as that of an editor, have no address for a phone.
 at("show-phone").hidden = !document.querySelector("link[rel=manifest]");
+listen((place) => host.open({ cwd: live?.state.cwd, session: live?.id, ...place }, failed));
 host.connect({
   show: go,
   focus: () => whenShown(() => host.focus(composer.input)),

@@ -2,7 +2,9 @@
 
 import { add, exact, h, icon } from "./dom.js";
 import { highlight } from "./highlight.js";
+import { placeLink, placeOf, placeOfSpan } from "./places.js";
 import { parse } from "./tokens.js";
+import { decoded } from "./transport.js";
 
 /** Maximum depth of elements within a block or a paragraph; deeper ones are omitted, not their text. */
 const FRAMES_MAX = 30;
@@ -28,7 +30,7 @@ const LEAVES = {
   softbreak: () => "\n",
   hardbreak: () => h("br"),
   hr: () => h("hr"),
-  code_inline: ({ content }) => h("code", {}, content),
+  code_inline: ({ content }) => codeSpan(content),
   code_block: ({ content }) => code(content.replace(/\n$/, "")),
   fence: ({ content, info }) => code(content.replace(/\n$/, ""), info.trim().split(/\s/, 1)[0]),
   inline: ({ children }) => build(children),
@@ -41,9 +43,15 @@ const side = (token) => /(center|right)$/.exec(token.attrGet("style") ?? "")?.[1
 
 const textOf = (tokens) => tokens.map((token) => (token.children ? textOf(token.children) : token.type === "softbreak" ? "\n" : token.content)).join("");
 
+/** A code span; one that names a file is a link. */
+function codeSpan(text) {
+  const place = placeOfSpan(text), code = h("code", {}, text);
+  return place ? placeLink(place, code) : code;
+}
+
 function link(address, title, children, name) {
   const titled = (url) => (title ? `${title}\n${url}` : url);
-  if (!/^https?:/i.test(address)) return h("a", { class: ["file", name].filter(Boolean).join(" "), title: titled(address), "data-path": address }, children);
+  if (!/^https?:/i.test(address)) return Object.assign(placeLink(placeOf(decoded(address)), children, name), { title: titled(address) });
   const { href } = new URL(address);
   return h("a", { class: name, href, target: "_blank", rel: "noopener noreferrer", title: titled(href) }, children);
 }
