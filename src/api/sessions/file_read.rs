@@ -4,8 +4,6 @@
 use std::io;
 use std::path::Path;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +12,7 @@ use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
+use crate::api::views::files::FileView;
 use crate::config::{AccessKind, Policy};
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
@@ -23,7 +22,7 @@ use crate::task;
 use crate::workspace::{Workspace, decoded, image_type, read_bounded};
 
 /// Maximum size of a file, in bytes.
-const FILE_BYTES_MAX: u64 = 4 << 20;
+const FILE_BYTES_MAX: u64 = 2 << 20;
 /// Maximum length of a path, in bytes.
 const PATH_BYTES_MAX: usize = 4 << 10;
 /// The tool whose rules apply.
@@ -38,34 +37,19 @@ pub(crate) struct ReadFileParams {
     pub path: String,
 }
 
-/// A file: its text, or the base64 of an image. `size` is in bytes.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct FileContent {
-    /// The path without symlinks.
-    path: String,
-    size: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mime_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<String>,
-}
-
 pub(crate) struct ReadFile;
 
 impl Method for ReadFile {
     type Params = ReadFileParams;
-    type Result = FileContent;
+    type Result = FileView;
     const NAME: &'static str = "_nuncio/file/read";
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "path": "src/main.rs"}"#;
     const ROUTES: &'static [Route] = &[Route::get("/v1/files/content")];
     const ROLE: ClientRole = ClientRole::Observer;
-    const DOC: &'static str = "Returns a text file or an image of at most 4 MiB in the session's directory or in `allowed_paths`, unless a rule about \
+    const DOC: &'static str = "Returns a text file or an image of at most 2 MiB in the session's directory or in `allowed_paths`, unless a rule about \
          `read` denies it or asks.";
 
-    async fn call(cx: CallContext, ReadFileParams { session_id, path }: ReadFileParams) -> Result<Reply<FileContent>> {
+    async fn call(cx: CallContext, ReadFileParams { session_id, path }: ReadFileParams) -> Result<Reply<FileView>> {
         if path.len() > PATH_BYTES_MAX || path.contains('\0') {
             return Err(Error::invalid_params("path: not a path"));
         }
@@ -76,7 +60,7 @@ impl Method for ReadFile {
 }
 
 /// Reads a file that the client and the read rules of the directory allow.
-fn read(cx: &CallContext, session: &str, cwd: &Path, path: &str) -> Result<FileContent> {
+fn read(cx: &CallContext, session: &str, cwd: &Path, path: &str) -> Result<FileView> {
     let (services, places) = (&cx.app.services, &cx.app.places);
     let loaded = services.settings(cwd)?;
     let workspace = Workspace::new(cwd, loaded.settings.allowed_paths.iter().cloned(), &places.artifacts(session))
@@ -99,13 +83,12 @@ fn read(cx: &CallContext, session: &str, cwd: &Path, path: &str) -> Result<FileC
         _ => Error::invalid_params(format!("{path} cannot be shown: {error}")),
     };
     let bytes = read_bounded(&real, FILE_BYTES_MAX).map_err(failed)?;
-    let (path, size) = (real.display().to_string(), bytes.len() as u64);
-    if let Some(kind) = image_type(&bytes) {
-        return Ok(FileContent { path, size, text: None, mime_type: Some(kind.into()), data: Some(STANDARD.encode(&bytes)) });
+    if image_type(&bytes).is_some() {
+        return Ok(FileView::new(real.display().to_string(), &bytes, None));
     }
     let text = decoded(&bytes);
     if text.contains('\0') {
         return Err(Error::invalid_params(format!("{path} is neither text nor an image")));
     }
-    Ok(FileContent { path, size, text: Some(text.into_owned()), mime_type: None, data: None })
+    Ok(FileView::new(real.display().to_string(), &bytes, Some(text.into_owned())))
 }

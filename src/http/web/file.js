@@ -31,9 +31,9 @@ export class FileView {
     const isRelative = cwd && !/^[/~]/.test(path);
     const file = await call("_nuncio/file/read", { sessionId: session, path: isRelative ? `${cwd}/${path}` : path });
     if (asked !== this.asked) return;
-    this.title.textContent = file.path;
-    if (file.data) fill(this.body, h("img", { class: "picture", src: `data:${file.mimeType};base64,${file.data}`, alt: file.path }));
-    else this.draw(file.text, languageOf(file.path), line);
+    this.title.textContent = file.name;
+    if (file.text === undefined) fill(this.body, h("img", { class: "picture", src: `data:${file.mimeType};base64,${file.data}`, alt: file.name }));
+    else this.draw(file.text, languageOf(file.name), line);
     if (!this.dialog.open) this.dialog.showModal();
     this.body.querySelector(".current")?.scrollIntoView({ block: "center" });
   }
