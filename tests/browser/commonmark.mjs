@@ -16,6 +16,14 @@ const RATIO_MAX = 2.5;
 function treeOf(root) {
   const inline = new Set(["A", "BR", "CODE", "EM", "STRONG", "IMG", "SPAN", "KBD", "SUB", "SUP"]);
   const spaces = (text) => text.replace(/[ \t\n]+/g, " ");
+  // The console's places are paths, not addresses.
+  const decoded = (address) => {
+    try {
+      return decodeURIComponent(address);
+    } catch {
+      return address;
+    }
+  };
   const tree = (node) => {
     if (node.nodeType === 3) return spaces(node.data);
     if (node.nodeType !== 1) return "";
@@ -23,9 +31,9 @@ function treeOf(root) {
     if (node.tagName === "PRE") return `<pre ${/language-(\S+)/.exec(node.firstChild.className)?.[1].slice(0, 24) ?? ""}>${node.textContent.replace(/\n$/, "")}</pre>`;
     if (node.tagName === "CODE") return `<code>${node.textContent}</code>`;
     const isPath = node.dataset.path !== undefined || !/^https?:/i.test(node.getAttribute("href") ?? node.getAttribute("src") ?? "");
-    const address = isPath ? node.dataset.path ?? node.getAttribute("href") ?? node.getAttribute("src") : new URL(node.getAttribute("href") ?? node.getAttribute("src")).href;
+    const address = isPath ? node.dataset.path ?? decoded(node.getAttribute("href") ?? node.getAttribute("src")) : new URL(node.getAttribute("href") ?? node.getAttribute("src")).href;
     const isOurs = node.dataset.path !== undefined || node.target === "_blank";
-    const title = isOurs ? (node.title.endsWith(`\n${address}`) ? node.title.slice(0, -address.length - 1) : "") : node.title;
+    const title = isOurs ? node.title.split("\n").slice(0, -1).join("\n") : node.title;
     if (node.tagName === "IMG" || node.classList.contains("image")) return `<img ${address} ${title}>${node.alt ?? node.textContent}</img>`;
     const name = /^H[1-6]$/.test(node.tagName) ? /^h\d$/.test(node.className) ? node.className : node.tagName.toLowerCase() : node.tagName.toLowerCase();
     const facts = node.tagName === "A" ? ` ${address} ${title}` : node.tagName === "OL" ? ` ${node.start}` : "";

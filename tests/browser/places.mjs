@@ -25,7 +25,7 @@ export const places = (browser, server) => ({
     const id = await server.session([{ text: "Look at `named/file.rs:200`.", tool_calls: [{ name: "read", input: { file_path: "named/file.rs", offset: 10, limit: 2 } }] }, { text: "And at `named/none.rs:1`." }]);
     await server.prompt(id);
     const page = await browser.open(server, id);
-    await page.locator(".markdown a.file", { hasText: "named/file.rs:200" }).click();
+    await page.locator(".markdown a.place", { hasText: "named/file.rs:200" }).click();
     const dialog = page.locator("dialog.file-view[open]");
     await dialog.locator(".current", { hasText: "line_200 =" }).waitFor();
     equal(await dialog.locator(".current").evaluate((row) => { const box = row.getBoundingClientRect(); return box.top > 0 && box.bottom < innerHeight; }), true, "the line is visible");
@@ -36,7 +36,7 @@ export const places = (browser, server) => ({
     await dialog.locator(".current", { hasText: "line_10 =" }).waitFor();
     equal([await dialog.locator("img").count(), await page.evaluate(() => window.hacked ?? null)], [0, null], "what the text did");
     await page.keyboard.press("Escape");
-    await page.locator(".markdown a.file", { hasText: "named/none.rs:1" }).focus();
+    await page.locator(".markdown a.place", { hasText: "named/none.rs:1" }).focus();
     await page.keyboard.press("Enter");
     await page.locator("#toast.bad", { hasText: "named/none.rs" }).waitFor();
   },

@@ -482,7 +482,7 @@ export const CASES = {
     await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
     const place = (line) => window.page.locator(".statusbar-item", { hasText: `Ln ${line}, Col 1` }).waitFor();
     const tab = (name) => window.page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
-    const link = (text) => frame.locator(".markdown a.file", { hasText: text });
+    const link = (text) => frame.locator(".markdown a.place", { hasText: text });
     await link("named.txt:42").click();
     await tab("named.txt");
     await place(42);

@@ -28,7 +28,7 @@ export function placeOfSpan(text) {
 export const opens = ({ path, line, cwd }) => ({ "data-path": path, "data-line": line || undefined, "data-cwd": cwd, title: line ? `${path}:${line}` : path });
 
 /** A link that opens a place. */
-export const placeLink = (place, children, name = "") => h("a", { role: "link", tabIndex: 0, class: `file ${name}`.trim(), ...opens(place) }, children);
+export const placeLink = (place, children, name = "") => h("a", { role: "link", tabIndex: 0, class: `place ${name}`.trim(), ...opens(place) }, children);
 
 /** Calls `open({path, line, cwd})` when the user clicks an element that opens a place, or presses Enter. */
 export function listen(open) {
