@@ -129,7 +129,9 @@ function changed() {
   document.title = title(`${name} · nuncio`);
   at("title").textContent = name;
   const status = state.asks.size ? "waiting" : state.busy ? "busy" : sessions.isOpen(live.id) ? "idle" : "none";
-  at("cwd").textContent = [state.cwd, state.agent].filter(Boolean).join(" · ");
+  at("cwd").textContent = state.cwd ?? "";
+  at("agent").textContent = state.agent ?? "";
+  at("agent").hidden = !state.agent;
   at("cwd").className = status;
   at("cwd").title = status === "none" ? state.cwd || "" : `${state.cwd}: ${status}`;
   plan(state.plan, state.busy);
@@ -223,7 +225,7 @@ function forget() {
   composer.forget();
   view.show(null);
   changed();
-  for (const id of ["title", "cwd", "plan-now"]) at(id).textContent = "";
+  for (const id of ["title", "cwd", "agent", "plan-now"]) at(id).textContent = "";
   at("cwd").title = at("cwd").className = "";
   plan([], false);
   queue.update(null, new Map(), false);
