@@ -1,8 +1,9 @@
 // Cases about what a reader sees: questions character by character, markdown, sizes, the plan, and
 // what axe-core finds.
 
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { equal, ok } from "./harness.mjs";
 import { answerBy, asks, faint, rests, text, texts } from "./pages.mjs";
 
@@ -115,6 +116,31 @@ export const reading = (browser, server) => ({
     const size = (title) => page.locator("#sessions .title", { hasText: title }).evaluate((node) => getComputedStyle(node).fontSize);
     equal([await size("Open one"), await size("Closed one")], ["14px", "14px"], "sizes");
     ok(open !== closed, "sessions");
+  },
+
+  async "at 300 px a request leaves room for the conversation, and a queued message can be read"() {
+    const directory = join(server.project, "a-rather-long-name-of-a-directory/and-one-more-below-it");
+    mkdirSync(directory, { recursive: true });
+    const write = { name: "write", input: { file_path: "named.txt", content: "one\ntwo\n" } };
+    const page = await browser.open(server, await server.session([{ text: "A text.\n\n".repeat(10), tool_calls: [write] }, { text: "Done." }], { cwd: directory }), { viewport: { width: 300, height: 640 } });
+    await page.fill("#prompt", "Write it");
+    await page.click("#send");
+    await asks(page);
+    equal(await text(page, "#ask .subtitle"), "named.txt", "the file");
+    const height = await page.locator("#scroller").evaluate((node) => node.clientHeight);
+    ok(height >= 120, `the conversation is ${height} px high`);
+    equal(await page.locator("#ask .always").isVisible(), false, "the rarer answers at first");
+    await page.locator("#ask summary", { hasText: "Always…" }).click();
+    ok(await page.locator("#ask .always button").first().isVisible(), "they cannot be opened");
+    await page.locator("#ask summary", { hasText: "Always…" }).click();
+    await page.fill("#prompt", "Then use tabs in the file and run all of the tests again");
+    await page.keyboard.press("Enter");
+    const queued = page.locator("#queue .text");
+    await queued.waitFor();
+    equal(await queued.evaluate((node) => [node.scrollWidth <= node.clientWidth, node.scrollHeight <= node.clientHeight]), [true, true], "the queued message is whole");
+    await page.keyboard.press("Escape");
+    await answerBy(page, "n");
+    await rests(page);
   },
 
   async "a wide table is scrolled, not crushed"() {

@@ -50,6 +50,31 @@ const shownText = (window) =>
     return lines.sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top)).map((line) => line.textContent.replaceAll("\u00a0", " ")).join("\n");
   });
 
+/** Returns the least contrast (WCAG) of the texts of elements with what is behind them. */
+function leastContrast(selector) {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const read = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  };
+  const over = ([r, g, b, a], under) => [r, g, b].map((one, index) => one * a + under[index] * (1 - a));
+  const luminance = (colour) => {
+    const [r, g, b] = colour.map((one) => (one / 255 <= 0.04045 ? one / 255 / 12.92 : ((one / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ratios = [...document.querySelectorAll(selector)].map((node) => {
+    const chain = [];
+    for (let at = node; at; at = at.parentElement) chain.push(read(getComputedStyle(at).backgroundColor));
+    const under = chain.reverse().reduce((below, colour) => over(colour, below), [255, 255, 255]);
+    const [light, dark] = [luminance(over(read(getComputedStyle(node).color), under)), luminance(under)].sort((a, b) => b - a);
+    return (light + 0.05) / (dark + 0.05);
+  });
+  return Math.min(...ratios);
+}
+
 /** Places the caret in the active editor. */
 const focusEditor = (window) => window.page.locator(".editor-group-container.active .editor-instance .view-lines").first().click();
 
@@ -628,9 +653,9 @@ export const CASES = {
     await window.prompt("Show everything");
     await answer(frame, "Allow");
     await frame.locator("#ask .diff").waitFor();
-    for (const [theme, name] of [["Dark Modern", "dark"], ["Dark High Contrast", "contrast"], ["Light Modern", "light"]]) {
+    for (const [theme, name] of [["Dark Modern", "dark"], ["Dark High Contrast", "high-contrast"], ["Light High Contrast", "high-contrast-light"], ["Light Modern", "light"]]) {
       await window.theme(theme);
-      await until(() => frame.evaluate((name) => document.body.className.includes(`vscode-${name === "contrast" ? "high-contrast" : name}`), name), theme);
+      await until(() => frame.evaluate((name) => document.body.classList.contains(`vscode-${name}`), name), theme);
       const [view, side] = await until(async () => {
         const view = await frame.evaluate(() => getComputedStyle(document.body).backgroundColor);
         const side = await frame.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--vscode-sideBar-background"));
@@ -644,6 +669,8 @@ export const CASES = {
       await window.screenshot(`theme-${name}`);
     }
     await answer(frame, "Reject");
+      const least = await frame.evaluate(leastContrast, "#ask .diff .text");
+      ok(least >= 4.5, `the contrast of the changed lines is ${least.toFixed(2)} in ${name}`);
     await window.rests(frame);
     await window.command("nuncio: Open Conversation in an Editor Tab");
     await window.page.locator(".tab", { hasText: "Show everything" }).waitFor();

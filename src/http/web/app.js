@@ -31,7 +31,7 @@ const delayed = [];
 
 const view = new ConversationView({ observes: () => isObserver, retry });
 const queue = new QueueList({ observes: () => isObserver, failed, restore: (text) => composer.restore(text) });
-const ask = new Ask({ observes: () => isObserver, failed });
+const ask = new Ask({ observes: () => isObserver, failed, cwd: () => live?.state.cwd });
 const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state, similar: (directory) => sessions.similar(directory || at("directory").placeholder) });
 const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
 const comparisons = new Comparisons({ observes: () => isObserver, failed, go, row: (id) => sessions.rows.get(id), directory: () => live?.state.cwd || at("directory").value.trim() || at("directory").placeholder, modes: () => composer.modes });
