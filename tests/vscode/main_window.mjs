@@ -636,8 +636,13 @@ export const CASES = {
       return true;
     });
     await answer(frame, "Allow");
+    await focus(false);
     await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
     await window.command("nuncio: Open Conversation in an Editor Tab");
+    const done = window.page.locator(".notification-toast", { hasText: `nuncio is done: ${shownTitle}` });
+    await done.waitFor();
+    await focus(true);
+    await window.command("Notifications: Clear All Notifications");
     const tab = window.page.locator(".tab.active", { hasText: "Labelled" });
     await tab.waitFor();
     ok((await tab.innerText()).includes(shownTitle), await tab.innerText());

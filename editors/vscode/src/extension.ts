@@ -9,7 +9,6 @@ import { ChangedFiles } from "./changes";
 import { writeCommitMessage } from "./commit";
 import { explanation, fix, FixActions, mention, problems, selection } from "./context";
 import { EditorFiles } from "./files";
-import type { NuncioEvent } from "./follow";
 import { pickAgent, pickOption, pickSession } from "./pickers";
 import { Proposals } from "./proposals";
 import { Sessions } from "./sessions";
@@ -87,7 +86,8 @@ class Extension {
       this.sessions.onDidChange(() => this.sessionsChanged()),
       this.sessions.onEvent((event) => {
         this.proposals.take(event);
-        if (event.body.type === "permission.requested") this.notify(event.sessionId, event.body);
+        if (event.body.type === "permission.requested") this.notify(event.sessionId, vscode.l10n.t("nuncio waits for an answer: {0}", event.body.title || this.titleOf(event.sessionId)), "notifyWhenWaiting");
+        if (event.body.type === "turn.completed") this.notify(event.sessionId, vscode.l10n.t("nuncio is done: {0}", this.titleOf(event.sessionId)), "notifyWhenDone");
         if (event.body.title && event.body.type.startsWith("session.")) this.conversations.rename(event.sessionId, event.body.title);
       }),
       this.active.onDidChange(() => void setContext("nuncio.busy", !!this.active.state?.busy)),
@@ -143,13 +143,15 @@ class Extension {
     this.conversations.badge(waiting.length, vscode.l10n.t("{0} sessions wait for an answer", waiting.length));
   }
 
-  /** Tells a user who looks at another window that a session waits. */
-  private notify(id: string, body: NuncioEvent["body"]): void {
-    if (vscode.window.state.focused || !vscode.workspace.getConfiguration("nuncio").get("notifyWhenWaiting", true)) return;
-    const row = this.sessions.rows.get(id);
-    if (!this.api.isOpened(id) && this.active.id !== id) return;
+  private titleOf(id: string): string {
+    return this.sessions.rows.get(id)?.title || vscode.l10n.t("Untitled");
+  }
+
+  /** Tells a user who looks at another window about a session, unless a setting forbids it. */
+  private notify(id: string, text: string, setting: "notifyWhenWaiting" | "notifyWhenDone"): void {
+    if (vscode.window.state.focused || !vscode.workspace.getConfiguration("nuncio").get(setting, true)) return;
+    if (this.sessions.hidden.has(id) || (!this.api.isOpened(id) && this.active.id !== id)) return;
     const show = vscode.l10n.t("Show");
-    const text = vscode.l10n.t("nuncio waits for an answer: {0}", body.title || row?.title || vscode.l10n.t("Untitled"));
     void ui.notify(text, show).then(async (chosen) => {
       if (chosen === show) await this.open(id);
     });
