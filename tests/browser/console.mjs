@@ -526,6 +526,55 @@ const CASES = {
     equal(await texts(page, ".message.assistant .markdown"), [SLOW, "The next."], "what is shown");
   },
 
+  async "shortcuts of one letter can be switched off"() {
+    const page = await browser.open(server, await server.session([]));
+    await page.locator("#scroller").focus();
+    await page.keyboard.press("?");
+    await page.locator("#letters").uncheck();
+    await page.keyboard.press("Escape");
+    await page.locator("#scroller").focus();
+    await page.keyboard.press("w");
+    await page.reload();
+    await page.waitForSelector("body.ready");
+    await page.locator("#welcome, #scroller").first().focus();
+    await page.keyboard.press("?");
+    equal(await page.locator("dialog[open]").count(), 0, "dialogs");
+    await page.click("#show-keys");
+    await page.locator("#letters").check();
+    await page.keyboard.press("Escape");
+    await page.locator("#scroller").focus();
+    await page.keyboard.press("w");
+    await page.locator("#workspaces[open]").waitFor();
+  },
+
+  async "an error is shown above a dialog"() {
+    const page = await browser.open(server, await server.session([]));
+    await page.route("**/v1/workspaces", (route) => (route.request().method() === "POST" ? route.fulfill({ status: 400, json: { error: { code: "invalid_params", message: "no repository here" } } }) : route.continue()));
+    await page.locator("#scroller").focus();
+    await page.keyboard.press("w");
+    await page.locator("#workspaces[open]").waitFor();
+    await page.click("#new-workspace");
+    const toast = page.locator("#toast", { hasText: "No repository here" });
+    await toast.waitFor();
+    // The browser's hit test leaves out what is outside of a modal dialog.
+    equal(await toast.evaluate((node) => node.matches(":popover-open")), true, "the error is in the top layer, above the dialog");
+    equal(await page.locator("dialog[open]").count(), 1, "dialogs");
+  },
+
+  async "text that comes with a picture is pasted as text"() {
+    const page = await browser.open(server);
+    const paste = (withText) => page.evaluate((withText) => {
+      const data = new DataTransfer();
+      if (withText) data.setData("text/plain", "a\tb");
+      data.items.add(new File([new Uint8Array([137, 80])], "cells.png", { type: "image/png" }));
+      return document.querySelector("#prompt").dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+    }, withText);
+    equal(await paste(true), true, "the browser inserts the text");
+    equal(await page.locator("#attachments .chip").count(), 0, "attachments");
+    equal(await paste(false), false, "the browser inserts the picture");
+    await page.locator("#attachments .chip", { hasText: "cells.png" }).waitFor();
+  },
+
   async "keys: the prompt, the list, the help, and stop"() {
     const id = await server.session([{ text: SLOW, delay_ms: 50 }], { title: "To be stopped" });
     const page = await browser.open(server, id);

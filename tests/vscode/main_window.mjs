@@ -246,7 +246,7 @@ export const CASES = {
     await window.prompt("Hello");
     await window.rests(frame);
     const { NUNCIO_SESSION: session, NUNCIO_WORKSPACE: workspace, NUNCIO_HTTP: url } = await opened((variables) => variables.NUNCIO_SESSION, "a terminal with a session");
-    ok(/^sess_/.test(session), `the session: ${session}`);
+    ok(session.startsWith("sess_"), `the session: ${session}`);
     equal(workspace, editor.project, "the directory");
     ok(await fetch(`${url}/health`).then((response) => response.ok), `the server ${url}`);
     await window.command("Terminal: Kill All Terminals");
@@ -635,14 +635,14 @@ export const CASES = {
       await window.page.keyboard.press("Escape");
       return true;
     });
-    await answer(frame, "Allow");
     await focus(false);
+    await answer(frame, "Allow");
     await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
-    await window.command("nuncio: Open Conversation in an Editor Tab");
     const done = window.page.locator(".notification-toast", { hasText: `nuncio is done: ${shownTitle}` });
     await done.waitFor();
     await focus(true);
     await window.command("Notifications: Clear All Notifications");
+    await window.command("nuncio: Open Conversation in an Editor Tab");
     const tab = window.page.locator(".tab.active", { hasText: "Labelled" });
     await tab.waitFor();
     ok((await tab.innerText()).includes(shownTitle), await tab.innerText());
@@ -668,14 +668,14 @@ export const CASES = {
         return view === parsed ? [view, parsed] : null;
       }, `the background in ${name}`);
       equal(view, side, name);
+      const least = await frame.evaluate(leastContrast, "#ask .diff .text");
+      ok(least >= 4.5, `the contrast of the changed lines is ${least.toFixed(2)} in ${name}`);
       equal(await frame.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, `sideways in ${name}`);
       ok((await frame.evaluate(() => innerWidth)) <= 310, "the view is wider than 310 px");
       equal(await frame.evaluate(() => document.getElementById("composer").getBoundingClientRect().bottom <= innerHeight), true, `the prompt is visible in ${name}`);
       await window.screenshot(`theme-${name}`);
     }
     await answer(frame, "Reject");
-      const least = await frame.evaluate(leastContrast, "#ask .diff .text");
-      ok(least >= 4.5, `the contrast of the changed lines is ${least.toFixed(2)} in ${name}`);
     await window.rests(frame);
     await window.command("nuncio: Open Conversation in an Editor Tab");
     await window.page.locator(".tab", { hasText: "Show everything" }).waitFor();

@@ -22,6 +22,7 @@ import { Workspaces } from "./workspaces.js";
 at("refused").remove();
 
 const HIDDEN_MS = 20_000;
+const LETTERS = "nuncio.letters";
 const LOST_MS = 800;
 
 let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null, token = null;
@@ -196,9 +197,11 @@ function toast(text, isBad = false) {
   const node = at("toast");
   node.textContent = text.replace(/^./, (first) => first.toUpperCase());
   node.className = isBad ? "bad" : "";
-  node.hidden = false;
+  // The last element of the top layer is above the dialogs.
+  if (node.matches(":popover-open")) node.hidePopover();
+  node.showPopover();
   clearTimeout(toast.timer);
-  toast.timer = setTimeout(() => (node.hidden = true), isBad ? 8000 : 2000);
+  toast.timer = setTimeout(() => node.hidePopover(), isBad ? 8000 : 2000);
 }
 
 function connection(which, word) {
@@ -326,7 +329,7 @@ addEventListener("keydown", (event) => {
 });
 
 function escape(event) {
-  if (document.querySelector(":popover-open")) return;
+  if (document.querySelector(".menu:popover-open")) return;
   event.preventDefault();
   if (document.body.classList.contains("drawer")) return drawer(false);
   if (ask.isOpen && isTyping()) return ask.focus();
@@ -353,6 +356,8 @@ at("show-keys").addEventListener("click", () => at("keys").showModal());
 addEventListener("visibilitychange", () => {
   clearTimeout(sleeping);
   if (document.hidden) sleeping = setTimeout(() => live?.sleep(), HIDDEN_MS);
+at("letters").checked = localStorage.getItem(LETTERS) !== "off";
+at("letters").addEventListener("change", ({ target }) => (target.checked ? localStorage.removeItem(LETTERS) : localStorage.setItem(LETTERS, "off")));
   else live?.wake();
 });
 

@@ -37,7 +37,8 @@ export class Composer {
     });
     this.input.addEventListener("keydown", (event) => this.key(event));
     this.input.addEventListener("input", () => this.typed());
-    this.input.addEventListener("paste", (event) => this.take(event, event.clipboardData.files));
+    // Cells of a spreadsheet are text and a picture: the text is meant.
+    this.input.addEventListener("paste", (event) => event.clipboardData.getData("text/plain") || this.take(event, event.clipboardData.files));
     at("attach").addEventListener("click", () => this.picker.click());
     this.picker.addEventListener("change", () => {
       // Pass a copy, because resetting the value clears the picker's own list.
