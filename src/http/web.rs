@@ -36,6 +36,7 @@ const FILES: &[File] = &[
     file("/console/state.js", SCRIPT, include_bytes!("web/state.js")),
     file("/console/host.js", SCRIPT, include_bytes!("web/host.js")),
     file("/console/file.js", SCRIPT, include_bytes!("web/file.js")),
+    file("/console/find.js", SCRIPT, include_bytes!("web/find.js")),
     file("/console/live.js", SCRIPT, include_bytes!("web/live.js")),
     file("/console/sessions.js", SCRIPT, include_bytes!("web/sessions.js")),
     file("/console/groups.js", SCRIPT, include_bytes!("web/groups.js")),

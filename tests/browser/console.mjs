@@ -60,7 +60,7 @@ const CASES = {
     equal([again.status, await again.text()], [304, ""], "a known file");
     equal((await fetch(`${server.url}/console/../console/none.js`)).status, 401, "an unknown file");
     // A vendored file has its own form.
-    for (const name of ["vendor/markdown-it", "app", "actions", "api", "host", "file", "state", "live", "sessions", "groups", "scroll", "view", "tool", "places", "ask", "review", "queue", "notify", "phone", "qr", "composer", "completion", "menu", "workspaces", "comparisons", "markdown", "tokens", "highlight", "diff", "patch", "changes", "export", "results", "fields", "dom"]) {
+    for (const name of ["vendor/markdown-it", "app", "actions", "api", "host", "file", "find", "state", "live", "sessions", "groups", "scroll", "view", "tool", "places", "ask", "review", "queue", "notify", "phone", "qr", "composer", "completion", "menu", "workspaces", "comparisons", "markdown", "tokens", "highlight", "diff", "patch", "changes", "export", "results", "fields", "dom"]) {
       const script = await (await fetch(`${server.url}/console/${name}.js`)).text();
       ok(script.startsWith(name.startsWith("vendor/") ? "/*! " : "// "), `${name}.js does not say what it is`);
       ok(!/innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval\(|new Function/.test(script), `${name}.js makes markup of text`);

@@ -9,6 +9,7 @@ import { Comparisons } from "./comparisons.js";
 import { Composer } from "./composer.js";
 import { announce, at, dollars, fill, h, icon, isTyping, short } from "./dom.js";
 import { host } from "./host.js";
+import { Find } from "./find.js";
 import { Live } from "./live.js";
 import { Notifier } from "./notify.js";
 import { Phone } from "./phone.js";
@@ -21,8 +22,8 @@ import { Workspaces } from "./workspaces.js";
 
 at("refused").remove();
 
-const HIDDEN_MS = 20_000;
 const LETTERS = "nuncio.letters";
+const HIDDEN_MS = 20_000;
 const LOST_MS = 800;
 
 let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null, token = null;
@@ -31,6 +32,7 @@ const lost = new Map();
 const delayed = [];
 
 const view = new ConversationView({ observes: () => isObserver, retry });
+const find = new Find({ items: () => live?.state.items ?? [], reveal: (item) => view.reveal(item) });
 const queue = new QueueList({ observes: () => isObserver, failed, restore: (text) => composer.restore(text) });
 const ask = new Ask({ observes: () => isObserver, failed, cwd: () => live?.state.cwd });
 const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state, similar: (directory) => sessions.similar(directory || at("directory").placeholder) });
@@ -100,6 +102,7 @@ function leave() {
   ask.update(new Map());
   actions.close();
   changes.close();
+  find.close();
 }
 
 const wanted = () => decoded(/^#\/session\/(.+)$/.exec(location.hash)?.[1] || "") || null;
@@ -320,7 +323,9 @@ const KEYS = {
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || !started || document.querySelector("dialog[open]")) return;
   if (event.key === "Escape") return escape(event);
-  if (event.ctrlKey || event.metaKey || event.altKey || isTyping()) return;
+  // Again in the field, the key is for the browser's own search.
+  if ((event.ctrlKey || event.metaKey) && event.key === "f" && live && !(find.isOpen && document.activeElement === find.input)) return event.preventDefault(), find.open();
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping() || !at("letters").checked) return;
   if (ask.take(event)) return event.preventDefault();
   const does = KEYS[event.key];
   if (!does) return;
@@ -351,13 +356,13 @@ at("show-workspaces").addEventListener("click", () => workspaces.show());
 at("show-changes").addEventListener("click", () => live && changes.show(live.id));
 at("show-phone").addEventListener("click", () => (at("keys").close(), phone.show()));
 at("show-keys").addEventListener("click", () => at("keys").showModal());
+at("letters").checked = localStorage.getItem(LETTERS) !== "off";
+at("letters").addEventListener("change", ({ target }) => (target.checked ? localStorage.removeItem(LETTERS) : localStorage.setItem(LETTERS, "off")));
 
 // A hidden tab keeps only one event stream, since browsers limit the connections to a server.
 addEventListener("visibilitychange", () => {
   clearTimeout(sleeping);
   if (document.hidden) sleeping = setTimeout(() => live?.sleep(), HIDDEN_MS);
-at("letters").checked = localStorage.getItem(LETTERS) !== "off";
-at("letters").addEventListener("change", ({ target }) => (target.checked ? localStorage.removeItem(LETTERS) : localStorage.setItem(LETTERS, "off")));
   else live?.wake();
 });
 

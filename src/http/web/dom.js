@@ -70,6 +70,17 @@ export function icon(name, size = 16) {
   return svg;
 }
 
+/** Creates a button that copies a text. */
+export function copyIcon(label, text) {
+  const copy = h("button", { type: "button", class: "copy", title: "Copy", "aria-label": label }, icon("copy", 14));
+  copy.addEventListener("click", async () => {
+    const copied = await navigator.clipboard?.writeText(text()).then(() => true, () => false);
+    copy.replaceChildren(icon(copied ? "check" : "cross", 14));
+    setTimeout(() => copy.replaceChildren(icon("copy", 14)), 1200);
+  });
+  return copy;
+}
+
 /** Returns the element with this id, which must exist in the page. */
 export const at = (id) => document.getElementById(id);
 

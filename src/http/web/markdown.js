@@ -1,6 +1,6 @@
 // Markdown as nodes, built from the tokens of tokens.js. All text is inserted as text.
 
-import { add, exact, h, icon } from "./dom.js";
+import { add, copyIcon, exact, h } from "./dom.js";
 import { highlight } from "./highlight.js";
 import { placeLink, placeOf, placeOfSpan } from "./places.js";
 import { parse } from "./tokens.js";
@@ -109,12 +109,7 @@ function build(tokens) {
  * questions.
  */
 export function code(text, language, isExact = false) {
-  const copy = h("button", { type: "button", class: "copy", title: "Copy", "aria-label": "Copy the code" }, icon("copy", 14));
-  copy.addEventListener("click", async () => {
-    await navigator.clipboard?.writeText(text).catch(() => {});
-    copy.replaceChildren(icon("check", 14));
-    setTimeout(() => copy.replaceChildren(icon("copy", 14)), 1200);
-  });
+  const copy = copyIcon("Copy the code", () => text);
   const name = language && h("span", { class: "language" }, language.slice(0, 24));
   return h("div", { class: "code" }, h("div", { class: "bar" }, name, copy), h("pre", { tabIndex: 0 }, h("code", {}, isExact ? exact(text) : highlight(text, language))));
 }

@@ -1,7 +1,7 @@
 // The conversation: one node per item, for a window of the items. Changed items are drawn at most
 // once per frame.
 
-import { add, announce, at, duration, fill, h, icon } from "./dom.js";
+import { add, announce, at, copyIcon, duration, fill, h, icon } from "./dom.js";
 import { Growing } from "./markdown.js";
 import { EndFollower } from "./scroll.js";
 import { ToolView, image } from "./tool.js";
@@ -24,7 +24,7 @@ class MessageView {
     this.root = h("article", { class: `message ${item.role}` });
     if (item.role === "assistant") {
       this.text = new Growing();
-      this.root.append(h("span", { class: "hidden" }, "nuncio says:"), this.text.root);
+      this.root.append(h("span", { class: "hidden" }, "nuncio says:"), this.text.root, h("div", { class: "answer-tools" }, copyIcon("Copy the answer", () => item.text)));
     } else if (item.role === "thought") {
       this.text = new Growing();
       this.label = h("span");
@@ -256,6 +256,18 @@ export class ConversationView {
     const text = `${waits ? "Waiting for you" : work} · ${duration(Date.now() - state.turn.startedMs)}`;
     if (this.working.lastChild.textContent !== text) this.working.lastChild.textContent = text;
     this.working.classList.toggle("waiting", waits);
+  }
+
+  /** Shows an item in the middle of the view, and returns its element. */
+  reveal(item) {
+    const items = this.live?.state.items ?? [], index = items.indexOf(item);
+    if (index < 0) return null;
+    this.end.set(false);
+    if (index < this.from || index >= this.to) {
+      this.begin(Math.max(0, index - PAGE / 2));
+      this.insert(items, this.from, Math.min(items.length, this.from + PAGE), null);
+    }
+    return this.drawn(item).root;
   }
 
   /** Whether the last item is drawn. */
