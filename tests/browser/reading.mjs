@@ -289,10 +289,10 @@ export const reading = (browser, server) => ({
       { tool_calls: [{ name: "edit", input: { file_path: file, old_string: "b", new_string: "c" } }] },
       bash("ls"), { text: "Done." },
     ];
-    for (const colorScheme of ["light", "dark"]) {
-      for (const size of [{}, PHONE]) {
-        const options = { ...size, colorScheme };
-        const what = `${colorScheme} at ${size.viewport?.width ?? 1200}`;
+    for (const colours of [{ colorScheme: "light" }, { colorScheme: "dark" }, { colorScheme: "dark", forcedColors: "active" }]) {
+      for (const size of colours.forcedColors ? [{}] : [{}, PHONE, { viewport: { width: 300, height: 640 } }]) {
+        const options = { ...size, ...colours };
+        const what = `${Object.values(colours).join(" ")} at ${size.viewport?.width ?? 1200}`;
         const login = await browser.page(options);
         await login.goto(`${server.url}/`);
         await login.locator("#login").waitFor();
