@@ -5,6 +5,7 @@ pub(super) mod artifact;
 pub(super) mod command_list;
 pub(super) mod configure;
 pub(super) mod events;
+pub(super) mod file_read;
 pub(super) mod file_search;
 pub(super) mod fork;
 pub(super) mod message_list;

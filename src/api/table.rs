@@ -9,6 +9,7 @@ use super::sessions::artifact;
 use super::sessions::command_list;
 use super::sessions::configure;
 use super::sessions::events;
+use super::sessions::file_read;
 use super::sessions::file_search;
 use super::sessions::fork;
 use super::sessions::message_list;
@@ -33,7 +34,7 @@ use super::workspaces;
 use super::workspaces::apply;
 
 /// All methods.
-pub static METHODS: [MethodRow; 54] = [
+pub static METHODS: [MethodRow; 55] = [
     MethodRow::new::<initialize::Initialize>(),
     MethodRow::new::<initialize::Authenticate>(),
     MethodRow::new::<initialize::Logout>(),
@@ -70,6 +71,7 @@ pub static METHODS: [MethodRow; 54] = [
     MethodRow::new::<permission::AnswerPermission>(),
     MethodRow::new::<command_list::ListCommands>(),
     MethodRow::new::<file_search::SearchFiles>(),
+    MethodRow::new::<file_read::ReadFile>(),
     MethodRow::new::<status::ListTools>(),
     MethodRow::new::<status::ListAgents>(),
     MethodRow::new::<agent_processes::StopAgents>(),

@@ -129,10 +129,11 @@ export class Editor {
 
 /** A browser whose pages must not complain. */
 export class Browser {
-  static async start() {
+  /** `options`: of playwright's launch. */
+  static async start(options = {}) {
     const browser = new Browser();
     const args = process.getuid() === 0 ? ["--no-sandbox"] : [];
-    browser.chromium = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args });
+    browser.chromium = await chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args, ...options });
     browser.complaints = [];
     browser.contexts = [];
     return browser;

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Server, becomes, equal, ok } from "./harness.mjs";
-import { answer, rests, text, texts } from "./pages.mjs";
+import { answer, overhang, rests, text, texts } from "./pages.mjs";
 
 const QUIET = ["ignore", "pipe", "pipe"];
 
@@ -95,13 +95,39 @@ export const hub = (browser, server, program) => ({
       await page.locator(".message.assistant").waitFor();
     await rests(page);
       equal(await answer(page).innerText(), "I am hosted.", "the answer");
-      equal(await text(page, "#cwd"), `${host.project} · inner`, "the agent");
+      equal([await text(page, "#cwd"), await text(page, "#agent")], [host.project, "inner"], "the directory and the agent");
+      await page.setViewportSize({ width: 300, height: 640 });
+      equal([await text(page, "#agent"), await overhang(page)], ["inner", 0], "the agent at 300 px");
+      await page.setViewportSize({ width: 1200, height: 800 });
       await page.keyboard.press("Escape");
       await page.keyboard.press("c");
       await page.locator(".picker.agent", { hasText: "inner" }).waitFor();
     } finally {
       await host.down("SIGTERM");
     }
+  },
+
+  async "what a hosted agent says about its calls while they run is shown"() {
+    const page = await browser.open(server);
+    const drawn = await page.evaluate(async () => {
+      const { SessionState } = await import("/console/state.js");
+      const { ToolView } = await import("/console/tool.js");
+      const state = new SessionState("s");
+      let seq = 0;
+      const on = (body) => state.on({ seq: ++seq, atMs: seq, turnId: "t", body });
+      on({ type: "turn.started" });
+      for (const id of ["a", "b", "c"]) on({ type: "tool.started", toolCallId: id, name: "Bash", title: id === "c" ? "Edit" : "Bash", kind: id === "c" ? "edit" : "execute", input: {} });
+      on({ type: "tool.updated", toolCallId: "a", title: "touch made.txt", input: { command: "touch made.txt" }, status: "in_progress" });
+      on({ type: "tool.completed", toolCallId: "a", status: "completed", output: [{ type: "text", text: "(Bash completed with no output)" }] });
+      on({ type: "tool.completed", toolCallId: "b", title: "ls -la", status: "completed", output: [] });
+      on({ type: "tool.updated", toolCallId: "c", locations: [{ path: "/p/a.rs", line: 3 }], title: "Edit a.rs" });
+      return state.items.filter(({ kind }) => kind === "tool").map((item) => {
+        const view = new ToolView(item);
+        view.update();
+        return [view.title.textContent, view.root.classList.contains("command"), view.open.dataset.path ?? null];
+      });
+    });
+    equal(drawn, [["touch made.txt", true, null], ["ls -la", false, null], ["Edit a.rs", false, "/p/a.rs"]], "the rows");
   },
 
   async "agents are compared side by side, and one result is taken"() {

@@ -19,6 +19,13 @@ function history() {
   return frames.join("") + `event: synced\ndata: {"cursor": ${frames.length}}\n\n`;
 }
 
+/** Scrolls up with the wheel, which releases the view from the end. */
+async function wheelUp(page) {
+  await page.mouse.move(600, 300);
+  await page.mouse.wheel(0, -50);
+  await page.locator("#latest").waitFor();
+}
+
 export const long = (browser, server) => ({
   async "ten thousand messages open fast, and only some of them are drawn"() {
     const id = await server.session([], { title: "Long" });
@@ -40,7 +47,8 @@ export const long = (browser, server) => ({
     equal(await drawn(), 100, "messages at first");
     const said = page.locator(".said", { hasText: /^Prompt 4950$/ });
     ok(await page.locator(".message", { hasText: "Answer 4999" }).isVisible(), "the end is not shown");
-    // The user scrolls up: what was visible keeps its place while earlier messages are drawn above.
+    await wheelUp(page);
+    // The user scrolls on: what was visible keeps its place while earlier messages are drawn above.
     const moved = await page.evaluate(async () => {
       const scroller = document.querySelector("#scroller"), root = document.querySelector("#conversation");
       scroller.scrollTop = 700;
@@ -72,14 +80,54 @@ export const long = (browser, server) => ({
     equal(await drawn(), 200, "messages after the button");
   },
 
+  async "a text is found in the whole conversation, also where it is not drawn"() {
+    const id = await server.session([], { title: "Long" });
+    const page = await browser.open(server);
+    let asked = 0;
+    await page.route(`**/v1/sessions/${id}/events?*`, (route) => {
+      if (++asked <= 2) return route.fulfill({ headers: { "content-type": "text/event-stream" }, body: asked === 1 ? history() : `event: synced\ndata: {"cursor": ${MESSAGES * 2}}\n\n` });
+    });
+    await browser.go(page, id);
+    await page.keyboard.press("Control+f");
+    await page.keyboard.type("prompt 12");
+    const count = page.locator("#find .count");
+    await becomes(() => count.textContent(), "111 of 111", "prompts that are found");
+    await page.keyboard.type("34");
+    await becomes(() => count.textContent(), "1 of 1", "the prompt that is found");
+    const said = page.locator(".said", { hasText: /^Prompt 1234$/ });
+    ok(await said.evaluate((node) => { const { top, bottom } = node.getBoundingClientRect(); return top > 50 && bottom < innerHeight; }), "it is not visible");
+    equal(await page.evaluate(() => [...CSS.highlights.get("found")].map(String)), ["Prompt 1234"], "what is marked");
+    await page.locator("#find input").fill("TEXT WITH");
+    await becomes(() => count.textContent(), "5000 of 5000", "answers, over their elements");
+    equal(await page.evaluate(() => [...CSS.highlights.get("found")].map(String)), ["text with"], "what is marked");
+    await page.keyboard.press("Enter");
+    await becomes(() => count.textContent(), "1 of 5000", "the next");
+    await page.keyboard.press("Shift+Enter");
+    await becomes(() => count.textContent(), "5000 of 5000", "the previous");
+    await page.locator("#find input").fill("nowhere");
+    await becomes(() => count.textContent(), "Not found", "a text that is not there");
+    await page.keyboard.press("Escape");
+    equal([await page.locator("#find").isHidden(), await page.evaluate(() => CSS.highlights.has("found"))], [true, false], "after it");
+  },
+
+  async "an answer is copied as it was written"() {
+    const id = await server.session([{ text: "A **bold** answer.\n\n- one\n" }]);
+    await server.prompt(id);
+    const page = await browser.open(server, id, { permissions: ["clipboard-read", "clipboard-write"] });
+    await rests(page);
+    await page.hover(".message.assistant");
+    await page.getByRole("button", { name: "Copy the answer" }).click();
+    await becomes(() => page.evaluate(() => navigator.clipboard.readText()), "A **bold** answer.\n\n- one\n", "the copied text");
+  },
+
   async "while the user reads above, new messages move nothing"() {
     const id = await server.session([{ text: "First.\n\n".repeat(80) }, { text: "Second.\n\n".repeat(40) }]);
     const page = await browser.open(server, id);
     await server.prompt(id);
     await page.locator(".message.assistant", { hasText: "First." }).waitFor();
     await rests(page);
+    await wheelUp(page);
     await page.evaluate(() => (document.querySelector("#scroller").scrollTop = 300));
-    await page.locator("#latest").waitFor();
     await server.prompt(id, "More");
     await page.locator(".message.assistant", { hasText: "Second." }).waitFor();
     await rests(page);

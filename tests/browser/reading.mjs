@@ -1,8 +1,9 @@
 // Cases about what a reader sees: questions character by character, markdown, sizes, the plan, and
 // what axe-core finds.
 
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { equal, ok } from "./harness.mjs";
 import { answerBy, asks, faint, rests, text, texts } from "./pages.mjs";
 
@@ -117,6 +118,31 @@ export const reading = (browser, server) => ({
     ok(open !== closed, "sessions");
   },
 
+  async "at 300 px a request leaves room for the conversation, and a queued message can be read"() {
+    const directory = join(server.project, "a-rather-long-name-of-a-directory/and-one-more-below-it");
+    mkdirSync(directory, { recursive: true });
+    const write = { name: "write", input: { file_path: "named.txt", content: "one\ntwo\n" } };
+    const page = await browser.open(server, await server.session([{ text: "A text.\n\n".repeat(10), tool_calls: [write] }, { text: "Done." }], { cwd: directory }), { viewport: { width: 300, height: 640 } });
+    await page.fill("#prompt", "Write it");
+    await page.click("#send");
+    await asks(page);
+    equal(await text(page, "#ask .subtitle"), "named.txt", "the file");
+    const height = await page.locator("#scroller").evaluate((node) => node.clientHeight);
+    ok(height >= 120, `the conversation is ${height} px high`);
+    equal(await page.locator("#ask .always").isVisible(), false, "the rarer answers at first");
+    await page.locator("#ask summary", { hasText: "Always…" }).click();
+    ok(await page.locator("#ask .always button").first().isVisible(), "they cannot be opened");
+    await page.locator("#ask summary", { hasText: "Always…" }).click();
+    await page.fill("#prompt", "Then use tabs in the file and run all of the tests again");
+    await page.keyboard.press("Enter");
+    const queued = page.locator("#queue .text");
+    await queued.waitFor();
+    equal(await queued.evaluate((node) => [node.scrollWidth <= node.clientWidth, node.scrollHeight <= node.clientHeight]), [true, true], "the queued message is whole");
+    await page.keyboard.press("Escape");
+    await answerBy(page, "n");
+    await rests(page);
+  },
+
   async "a wide table is scrolled, not crushed"() {
     const columns = ["Name", "Description", "Configuration", "Environment", "Maintainer", "Repository", "Documentation"];
     const table = [`| ${columns.join(" | ")} |`, `|${"---|".repeat(columns.length)}`, `| ${columns.map((name) => `${name} value`).join(" | ")} |`].join("\n");
@@ -174,7 +200,7 @@ export const reading = (browser, server) => ({
       return ["a &amp; b &lt;c&gt; &#33; &#x2014; &nope; &#8238;x AT&T", "one<br>two<br/>three", "`&amp;<br>`", "**bold *with* emphasis**", "**bold *at the end***", "***both***", "***both* then bold**", "***both** then not*",
         "*em **strong** em*", "__bold _it_ bold__", "snake_case_name and 2 * 3 * 4", "**a `**` b**", "**not closed *here*", "~~gone **bold** gone~~", "a\\*b\\*", "**\u201cquoted\u201d** and*in*word"].map(draw);
     });
-    equal(drawn, ["a & b <c> ! \u2014 &nope; &#8238;x AT&T", "one/two/three", "code(&amp;<br>)", "strong(bold em(with) emphasis)", "strong(bold em(at the end))", "strong(em(both))", "strong(em(both) then bold)", "em(strong(both) then not)",
+    equal(drawn, ["a & b <c> ! \u2014 &nope; &#8238;x AT&T", "one/two/three", "code(&amp;<br>)", "strong(bold em(with) emphasis)", "strong(bold em(at the end))", "em(strong(both))", "strong(em(both) then bold)", "em(strong(both) then not)",
       "em(em strong(strong) em)", "strong(bold em(it) bold)", "snake_case_name and 2 * 3 * 4", "strong(a code(**) b)", "**not closed em(here)", "del(gone strong(bold) gone)", "a*b*", "strong(\u201cquoted\u201d) andem(in)word"], "what is drawn");
   },
 
@@ -263,10 +289,10 @@ export const reading = (browser, server) => ({
       { tool_calls: [{ name: "edit", input: { file_path: file, old_string: "b", new_string: "c" } }] },
       bash("ls"), { text: "Done." },
     ];
-    for (const colorScheme of ["light", "dark"]) {
-      for (const size of [{}, PHONE]) {
-        const options = { ...size, colorScheme };
-        const what = `${colorScheme} at ${size.viewport?.width ?? 1200}`;
+    for (const colours of [{ colorScheme: "light" }, { colorScheme: "dark" }, { colorScheme: "dark", forcedColors: "active" }]) {
+      for (const size of colours.forcedColors ? [{}] : [{}, PHONE, { viewport: { width: 300, height: 640 } }]) {
+        const options = { ...size, ...colours };
+        const what = `${Object.values(colours).join(" ")} at ${size.viewport?.width ?? 1200}`;
         const login = await browser.page(options);
         await login.goto(`${server.url}/`);
         await login.locator("#login").waitFor();

@@ -144,11 +144,11 @@ export const sessions = (browser, server) => ({
     equal([values[0].sessionId, values.slice(1).map((value) => value.role).filter((role) => role !== "thought")], [id, ["user", "assistant", "tool", "tool", "assistant"]], "the lines");
   },
 
-  async "a session that waits is reported, once the user has turned it on"() {
+  async "a session that waits or is done is reported, once the user has turned it on"() {
     const waits = () => server.session([{ tool_calls: [{ name: "bash", input: { command: "true" } }] }, { text: "Done." }], { title: "It waits" });
     const page = await browser.page();
     await page.addInitScript(() => {
-      window.reported = [];
+      [window.reported, window.closedReports] = [[], []];
       window.Notification = class extends EventTarget {
         static permission = sessionStorage.getItem("granted") || "default";
         static async requestPermission() {
@@ -157,10 +157,13 @@ export const sessions = (browser, server) => ({
         }
         constructor(title, { tag }) {
           super();
+          this.title = title;
           window.reported.push([title, tag]);
           window.last = this;
         }
-        close() {}
+        close() {
+          window.closedReports.push(this.title);
+        }
       };
     });
     await page.goto(`${server.url}/#token=${server.token}`);
@@ -179,6 +182,10 @@ export const sessions = (browser, server) => ({
     await server.prompt(second);
     await row(second).waitFor();
     equal(await reported(), [["It waits waits for you", second]], "reports");
+    const [{ permissionId }] = (await server.call("GET", "/v1/permissions")).permissions.filter(({ sessionId }) => sessionId === second);
+    await server.call("POST", `/v1/permissions/${permissionId}`, { optionId: "allow_once" });
+    await becomes(reported, [["It waits waits for you", second], ["It waits is done", second]], "reports after the turn");
+    equal(await page.evaluate(() => window.closedReports), ["It waits waits for you"], "closed reports");
     await page.evaluate(() => window.last.dispatchEvent(new Event("click")));
     await page.waitForFunction((id) => location.hash.endsWith(id), second);
     await page.reload();

@@ -50,6 +50,31 @@ const shownText = (window) =>
     return lines.sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top)).map((line) => line.textContent.replaceAll("\u00a0", " ")).join("\n");
   });
 
+/** Returns the least contrast (WCAG) of the texts of elements with what is behind them. */
+function leastContrast(selector) {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const read = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  };
+  const over = ([r, g, b, a], under) => [r, g, b].map((one, index) => one * a + under[index] * (1 - a));
+  const luminance = (colour) => {
+    const [r, g, b] = colour.map((one) => (one / 255 <= 0.04045 ? one / 255 / 12.92 : ((one / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ratios = [...document.querySelectorAll(selector)].map((node) => {
+    const chain = [];
+    for (let at = node; at; at = at.parentElement) chain.push(read(getComputedStyle(at).backgroundColor));
+    const under = chain.reverse().reduce((below, colour) => over(colour, below), [255, 255, 255]);
+    const [light, dark] = [luminance(over(read(getComputedStyle(node).color), under)), luminance(under)].sort((a, b) => b - a);
+    return (light + 0.05) / (dark + 0.05);
+  });
+  return Math.min(...ratios);
+}
+
 /** Places the caret in the active editor. */
 const focusEditor = (window) => window.page.locator(".editor-group-container.active .editor-instance .view-lines").first().click();
 
@@ -221,7 +246,7 @@ export const CASES = {
     await window.prompt("Hello");
     await window.rests(frame);
     const { NUNCIO_SESSION: session, NUNCIO_WORKSPACE: workspace, NUNCIO_HTTP: url } = await opened((variables) => variables.NUNCIO_SESSION, "a terminal with a session");
-    ok(/^sess_/.test(session), `the session: ${session}`);
+    ok(session.startsWith("sess_"), `the session: ${session}`);
     equal(workspace, editor.project, "the directory");
     ok(await fetch(`${url}/health`).then((response) => response.ok), `the server ${url}`);
     await window.command("Terminal: Kill All Terminals");
@@ -431,8 +456,9 @@ export const CASES = {
     await window.command("nuncio: Add Selection to Conversation");
     await frame.locator("#attachments .chip", { hasText: "code.json:1" }).waitFor();
     await window.prompt("What is this?");
-    await frame.locator(".message.user .chip", { hasText: "code.json" }).waitFor();
+    await frame.locator(".message.user .chip", { hasText: "code.json:1" }).waitFor();
     await window.rests(frame);
+    await frame.locator("#prompt").fill("half a draft");
     await window.page.locator('.tab[data-resource-name="code.json"]').click();
     await window.page.locator(".editor-group-container.active .squiggly-error").first().waitFor({ state: "attached" });
     await focusEditor(window);
@@ -444,8 +470,63 @@ export const CASES = {
       await window.page.keyboard.press("Control+.");
       return succeeds(action.click({ timeout }));
     }, "the code action");
-    await frame.locator(".message.user", { hasText: "Fix this problem:" }).waitFor();
+    const fix = frame.locator(".message.user .said", { hasText: "Fix this problem:" });
+    await fix.waitFor();
+    ok((await fix.textContent()).startsWith("Fix this problem:"), `the message has the draft: ${await fix.textContent()}`);
+    equal(await frame.locator("#prompt").inputValue(), "half a draft", "the draft");
+    await frame.locator("#prompt").fill("");
     await window.rests(frame);
+  },
+
+  async "an explanation starts a session and leaves the draft of a new session"({ window, editor }) {
+    writeFileSync(editor.file("explained.txt"), "one\ntwo\n");
+    await window.openFile("explained.txt");
+    await focusEditor(window);
+    await window.page.keyboard.press("Control+a");
+    editor.model([{ text: "Explained." }]);
+    const frame = await window.fresh();
+    await frame.locator("#prompt").fill("draft of a new session");
+    await window.page.locator('.tab[data-resource-name="explained.txt"]').click();
+    await window.command("nuncio: Explain Selection");
+    await frame.locator(".message.user .said", { hasText: /^Explain explained\.txt/ }).waitFor();
+    await frame.locator(".message.assistant", { hasText: "Explained." }).waitFor();
+    equal(await frame.locator("#prompt").inputValue(), "", "the draft of the session");
+    await window.fresh();
+    equal(await frame.locator("#prompt").inputValue(), "draft of a new session", "the draft");
+    await frame.locator("#prompt").fill("");
+  },
+
+  async "files that a conversation names open in the editor"({ window, editor }) {
+    const lines = Array.from({ length: 80 }, (_, index) => `line ${index + 1}\n`).join("");
+    for (const name of ["named.txt", "read here.txt"]) writeFileSync(editor.file(name), lines);
+    writeFileSync(`${editor.dir}/outside.txt`, lines);
+    const text = `See \`./named.txt:42\`, [another](read%20here.txt#L7), \`${editor.dir}/outside.txt:3\` and \`no/file.txt\`, [no](command:workbench.action.files.newUntitledFile).`;
+    editor.model([{ text, ...read("named.txt") }, { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Which files?");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    const place = (line) => window.page.locator(".statusbar-item", { hasText: `Ln ${line}, Col 1` }).waitFor();
+    const tab = (name) => window.page.locator(`.tab.active[data-resource-name="${name}"]`).waitFor();
+    const link = (text) => frame.locator(".markdown a.place", { hasText: text });
+    await link("named.txt:42").click();
+    await tab("named.txt");
+    await place(42);
+    await link("another").click();
+    await tab("read here.txt");
+    await place(7);
+    await frame.locator(".tool .open-file").first().dispatchEvent("click");
+    await tab("named.txt");
+    await link("outside.txt").click();
+    const dialog = window.page.locator(".monaco-dialog-box", { hasText: `${editor.dir}/outside.txt` });
+    await dialog.waitFor();
+    await dialog.locator(".monaco-button", { hasText: "Open" }).click();
+    await tab("outside.txt");
+    await place(3);
+    await link("no/file.txt").click();
+    await window.page.locator(".notification-toast", { hasText: "no/file.txt is not a file here" }).waitFor();
+    equal(await frame.locator(".markdown a", { hasText: "no]" }).count() + (await frame.locator("a[href^=command]").count()), 0, "links to commands");
+    await window.command("Notifications: Clear All Notifications");
+    await window.command("View: Close All Editors");
   },
 
   async "a command and a path are completed, and a session is exported"({ window, editor }) {
@@ -554,8 +635,13 @@ export const CASES = {
       await window.page.keyboard.press("Escape");
       return true;
     });
+    await focus(false);
     await answer(frame, "Allow");
     await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    const done = window.page.locator(".notification-toast", { hasText: `nuncio is done: ${shownTitle}` });
+    await done.waitFor();
+    await focus(true);
+    await window.command("Notifications: Clear All Notifications");
     await window.command("nuncio: Open Conversation in an Editor Tab");
     const tab = window.page.locator(".tab.active", { hasText: "Labelled" });
     await tab.waitFor();
@@ -572,9 +658,9 @@ export const CASES = {
     await window.prompt("Show everything");
     await answer(frame, "Allow");
     await frame.locator("#ask .diff").waitFor();
-    for (const [theme, name] of [["Dark Modern", "dark"], ["Dark High Contrast", "contrast"], ["Light Modern", "light"]]) {
+    for (const [theme, name] of [["Dark Modern", "dark"], ["Dark High Contrast", "high-contrast"], ["Light High Contrast", "high-contrast-light"], ["Light Modern", "light"]]) {
       await window.theme(theme);
-      await until(() => frame.evaluate((name) => document.body.className.includes(`vscode-${name === "contrast" ? "high-contrast" : name}`), name), theme);
+      await until(() => frame.evaluate((name) => document.body.classList.contains(`vscode-${name}`), name), theme);
       const [view, side] = await until(async () => {
         const view = await frame.evaluate(() => getComputedStyle(document.body).backgroundColor);
         const side = await frame.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--vscode-sideBar-background"));
@@ -582,6 +668,8 @@ export const CASES = {
         return view === parsed ? [view, parsed] : null;
       }, `the background in ${name}`);
       equal(view, side, name);
+      const least = await frame.evaluate(leastContrast, "#ask .diff .text");
+      ok(least >= 4.5, `the contrast of the changed lines is ${least.toFixed(2)} in ${name}`);
       equal(await frame.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, `sideways in ${name}`);
       ok((await frame.evaluate(() => innerWidth)) <= 310, "the view is wider than 310 px");
       equal(await frame.evaluate(() => document.getElementById("composer").getBoundingClientRect().bottom <= innerHeight), true, `the prompt is visible in ${name}`);

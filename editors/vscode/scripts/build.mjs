@@ -1,5 +1,5 @@
 // Builds dist/: the extension host's program and the webview, which is the console with another
-// api.js. `node scripts/build.mjs [--dev]`; --dev keeps names and adds source maps.
+// api.js and host.js. `node scripts/build.mjs [--dev]`; --dev keeps names and adds source maps.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -25,12 +25,16 @@ const generated = {
   },
 };
 
-/** Replaces the console's api.js by the bridge to the extension host, and removes unused parts. */
+/**
+ * Replaces the console's api.js and host.js by the bridge to the extension host, and removes unused
+ * parts.
+ */
 const bridge = {
   name: "bridge",
   setup(build) {
     build.onResolve({ filter: /^\.\/(phone|notify)\.js$/ }, ({ importer }) => (dirname(importer) === web ? { path: join(root, "webview/unused.ts") } : null));
     build.onResolve({ filter: /^\.\/api\.js$/ }, ({ importer }) => (dirname(importer) === web ? { path: join(root, "webview/bridge.ts") } : null));
+    build.onResolve({ filter: /^\.\/host\.js$/ }, ({ importer }) => (dirname(importer) === web ? { path: join(root, "webview/host.ts") } : null));
     build.onResolve({ filter: /^console\// }, ({ path }) => ({ path: join(web, path.slice("console/".length)) }));
   },
 };
@@ -53,4 +57,4 @@ await Promise.all([
 ]);
 mkdirSync(join(root, "l10n"), { recursive: true });
 writeFileSync(join(root, "l10n/bundle.l10n.json"), `${JSON.stringify(texts(), null, 2)}\n`);
-writeFileSync(join(root, "dist/LICENSES.txt"), "Contains @agentclientprotocol/sdk (Apache-2.0) and zod (MIT).\n");
+writeFileSync(join(root, "dist/LICENSES.txt"), `Contains @agentclientprotocol/sdk (Apache-2.0), zod (MIT) and markdown-it (MIT):\n\n${readFileSync(join(web, "vendor/markdown-it.LICENSE"), "utf8")}`);

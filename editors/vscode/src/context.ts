@@ -56,14 +56,14 @@ function quoted(document: vscode.TextDocument, range: vscode.Range): string {
 }
 
 /** Asks for an explanation of the selection. */
-export function explanation({ document, selection }: vscode.TextEditor): Compose {
-  return { text: `Explain ${shownPath(document.uri)}, lines ${linesOf(selection)}:${quoted(document, selection)}`, submit: true };
+export function explanation({ document, selection }: vscode.TextEditor): string {
+  return `Explain ${shownPath(document.uri)}, lines ${linesOf(selection)}:${quoted(document, selection)}`;
 }
 
 /** Asks for a fix of problems. */
-export function fix(document: vscode.TextDocument, diagnostics: readonly vscode.Diagnostic[]): Compose {
+export function fix(document: vscode.TextDocument, diagnostics: readonly vscode.Diagnostic[]): string {
   const list = diagnostics.map((one) => `- ${line(document.uri, one)}`).join("\n");
-  return { text: `Fix ${diagnostics.length === 1 ? "this problem" : "these problems"}:\n${list}`, submit: true };
+  return `Fix ${diagnostics.length === 1 ? "this problem" : "these problems"}:\n${list}`;
 }
 
 /** Offers to fix the problems at the caret. */

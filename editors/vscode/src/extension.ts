@@ -9,7 +9,6 @@ import { ChangedFiles } from "./changes";
 import { writeCommitMessage } from "./commit";
 import { explanation, fix, FixActions, mention, problems, selection } from "./context";
 import { EditorFiles } from "./files";
-import type { NuncioEvent } from "./follow";
 import { pickAgent, pickOption, pickSession } from "./pickers";
 import { Proposals } from "./proposals";
 import { Sessions } from "./sessions";
@@ -61,7 +60,7 @@ class Extension {
     this.api = new Api(this.agent);
     this.sessions = new Sessions(this.api);
     this.active = new ActiveSession(this.api);
-    this.conversations = new Conversations(this.api, { shown: (view, session) => this.shown(view, session), prompted: () => void setContext("nuncio.prompted", true) }, context.extensionUri, context.workspaceState);
+    this.conversations = new Conversations(this.api, { shown: (view, session) => this.shown(view, session), prompted: () => void setContext("nuncio.prompted", true), failed: (error) => this.failed(error) }, context.extensionUri, context.workspaceState);
     this.proposals = new Proposals(this.api, (id) => !this.sessions.hidden.has(id) && (this.api.isOpened(id) || this.active.id === id), { failed: (error) => this.failed(error), showRequest: (id) => this.open(id) });
     this.status = new StatusItem(this.agent, this.active, this.sessions);
     this.changes = new ChangedFiles(this.active);
@@ -87,7 +86,8 @@ class Extension {
       this.sessions.onDidChange(() => this.sessionsChanged()),
       this.sessions.onEvent((event) => {
         this.proposals.take(event);
-        if (event.body.type === "permission.requested") this.notify(event.sessionId, event.body);
+        if (event.body.type === "permission.requested") this.notify(event.sessionId, vscode.l10n.t("nuncio waits for an answer: {0}", event.body.title || this.titleOf(event.sessionId)), "notifyWhenWaiting");
+        if (event.body.type === "turn.completed") this.notify(event.sessionId, vscode.l10n.t("nuncio is done: {0}", this.titleOf(event.sessionId)), "notifyWhenDone");
         if (event.body.title && event.body.type.startsWith("session.")) this.conversations.rename(event.sessionId, event.body.title);
       }),
       this.active.onDidChange(() => void setContext("nuncio.busy", !!this.active.state?.busy)),
@@ -143,13 +143,15 @@ class Extension {
     this.conversations.badge(waiting.length, vscode.l10n.t("{0} sessions wait for an answer", waiting.length));
   }
 
-  /** Tells a user who looks at another window that a session waits. */
-  private notify(id: string, body: NuncioEvent["body"]): void {
-    if (vscode.window.state.focused || !vscode.workspace.getConfiguration("nuncio").get("notifyWhenWaiting", true)) return;
-    const row = this.sessions.rows.get(id);
-    if (!this.api.isOpened(id) && this.active.id !== id) return;
+  private titleOf(id: string): string {
+    return this.sessions.rows.get(id)?.title || vscode.l10n.t("Untitled");
+  }
+
+  /** Tells a user who looks at another window about a session, unless a setting forbids it. */
+  private notify(id: string, text: string, setting: "notifyWhenWaiting" | "notifyWhenDone"): void {
+    if (vscode.window.state.focused || !vscode.workspace.getConfiguration("nuncio").get(setting, true)) return;
+    if (this.sessions.hidden.has(id) || (!this.api.isOpened(id) && this.active.id !== id)) return;
     const show = vscode.l10n.t("Show");
-    const text = vscode.l10n.t("nuncio waits for an answer: {0}", body.title || row?.title || vscode.l10n.t("Untitled"));
     void ui.notify(text, show).then(async (chosen) => {
       if (chosen === show) await this.open(id);
     });
@@ -175,6 +177,10 @@ class Extension {
     if (compose) return this.conversations.reveal((conversation) => conversation.compose(compose));
     void ui.notify(nothing);
     return undefined;
+  }
+
+  private send(text: string): Promise<void> {
+    return this.conversations.reveal((conversation) => conversation.prompt(text));
   }
 
   private commands(): void {
@@ -204,9 +210,10 @@ class Extension {
       addProblems: () => this.compose(problems(editor()?.document.uri) ?? problems(), t("There are no problems.")),
       explain: () => {
         const one = editor();
-        return this.compose(one && !one.selection.isEmpty ? explanation(one) : null, t("Select code first."));
+        if (one && !one.selection.isEmpty) return this.send(explanation(one));
+        return void ui.notify(t("Select code first."));
       },
-      fix: async (uri: vscode.Uri, diagnostics: vscode.Diagnostic[]) => this.compose(fix(await vscode.workspace.openTextDocument(uri), diagnostics), ""),
+      fix: async (uri: vscode.Uri, diagnostics: vscode.Diagnostic[]) => this.send(fix(await vscode.workspace.openTextDocument(uri), diagnostics)),
       commitMessage: (control?: vscode.SourceControl) => writeCommitMessage(api, sessions, control),
       pickModel: () => pickOption(api, active, "model", t("Model of the session")),
       pickMode: () => pickOption(api, active, "mode", t("Mode of the session")),
@@ -224,8 +231,8 @@ class Extension {
       openSettings: () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:nuncio.nuncio"),
       openConfig: () => this.openConfig(),
       walkthrough: () => vscode.commands.executeCommand("workbench.action.openWalkthrough", `${this.context.extension.id}#start`, false),
-      workspaces: () => this.conversations.reveal((conversation) => conversation.press("show-workspaces")),
-      comparisons: () => this.conversations.reveal((conversation) => conversation.press("show-comparisons")),
+      workspaces: () => this.conversations.reveal((conversation) => conversation.open("workspaces")),
+      comparisons: () => this.conversations.reveal((conversation) => conversation.open("comparisons")),
       refreshSessions: () => sessions.load(),
       moreSessions: () => sessions.page(),
       "session.open": (node: TreeNode) => this.open(idOf(node)),

@@ -25,7 +25,7 @@ function lines(text: string, line: number | null | undefined, limit: number | nu
 }
 
 /** Returns the path without symlinks. The file need not exist; a symlink that leads nowhere fails. */
-async function realPath(path: string): Promise<string> {
+export async function realPath(path: string): Promise<string> {
   const exists = await lstat(path).then(
     () => true,
     () => false,
@@ -35,7 +35,7 @@ async function realPath(path: string): Promise<string> {
 }
 
 /** Returns the path without symlinks, if it is in a folder of the workspace. */
-async function pathInWorkspace(path: string): Promise<string | undefined> {
+export async function pathInWorkspace(path: string): Promise<string | undefined> {
   const real = await realPath(path).catch(() => undefined);
   for (const folder of vscode.workspace.workspaceFolders ?? []) {
     if (folder.uri.scheme !== "file" || real === undefined) continue;

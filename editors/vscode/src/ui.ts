@@ -134,10 +134,14 @@ export function askWhereToSave(name: string): Thenable<vscode.Uri | undefined> {
   return vscode.window.showSaveDialog({ defaultUri: folder && vscode.Uri.joinPath(folder, fileName(name)) });
 }
 
-/** Opens a file. */
-export async function openFile(uri: vscode.Uri): Promise<void> {
-  await vscode.window.showTextDocument(uri);
+/** Opens a file at a line, counted from 1. VS Code chooses the editor, for example that of images. */
+export async function openFile(uri: vscode.Uri, line?: number): Promise<void> {
+  const at = line ? new vscode.Range(line - 1, 0, line - 1, 0) : undefined;
+  await vscode.commands.executeCommand("vscode.open", uri, { selection: at, preview: true } satisfies vscode.TextDocumentShowOptions);
 }
+
+/** Whether a dialog shows a text unchanged and as a whole. */
+export const isShownWhole = (text: string) => plain(text) === text;
 
 /** Creates the log of the extension. */
 export const createLog = (name: string): vscode.LogOutputChannel => vscode.window.createOutputChannel(name, { log: true });

@@ -6,6 +6,7 @@ import page from "virtual:page";
 import { errorFacts, type Params } from "./answers";
 import type { Api } from "./api";
 import type { FollowOptions } from "./follow";
+import { openPlace } from "./places";
 import * as ui from "./ui";
 
 /** Events are posted to a webview at most once in this time; those of a history less often. */
@@ -16,7 +17,6 @@ const HISTORY_BATCH_MS = 200;
 export interface Compose {
   text?: string;
   files?: { name: string; uri: string; text: string }[];
-  submit?: boolean;
 }
 
 /** What a webview keeps over a reload: the session that it shows, and drafts. */
@@ -29,6 +29,7 @@ export interface ViewHooks {
   /** A webview shows another session; null for the page of a new session. */
   shown(view: Conversation, session: string | null): void;
   prompted(): void;
+  failed(error: unknown): void;
 }
 
 const STATE = "conversation";
@@ -49,8 +50,6 @@ export class Conversation implements vscode.Disposable {
   private flushing: { atMs: number; timer: NodeJS.Timeout } | null = null;
   private isReady = false;
   private queue: unknown[] = [];
-  /** The addresses of files that were added, by the address that the console gives to a file. */
-  private readonly addresses = new Map<string, string>();
   private readonly listener: vscode.Disposable;
 
   constructor(
@@ -118,6 +117,8 @@ ${page}
         return this.hooks.shown(this, this.session);
       case "save":
         return save(String(message.name), String(message.text));
+      case "openFile":
+        return openPlace(message).catch((error) => this.hooks.failed(error));
       case "state":
         return this.keep(message.state);
       case "starting":
@@ -133,18 +134,12 @@ ${page}
   private async call({ id, method, params }: { id: number; method: string; params?: Params }): Promise<void> {
     const isPrompt = method === "_nuncio/session/message";
     try {
-      const value = await this.api.call(method, isPrompt ? this.addressed(params) : params);
+      const value = await this.api.call(method, params);
       void this.webview.postMessage({ type: "result", id, value });
       if (isPrompt) this.hooks.prompted();
     } catch (error) {
       void this.webview.postMessage({ type: "result", id, error: errorFacts(error) });
     }
-  }
-
-  /** Replaces the addresses of added files by those of the files in the workspace. */
-  private addressed(params: any): Params {
-    const replaced = (part: any) => (this.addresses.has(part.uri) ? { ...part, uri: this.addresses.get(part.uri) } : part);
-    return { ...params, parts: params.parts.map(replaced) };
   }
 
   private follow({ id, params }: { id: number; params: FollowOptions }): void {
@@ -192,18 +187,23 @@ ${page}
     this.post({ type: "show", session });
   }
 
-  /** Presses a button of the console. */
-  press(button: string): void {
-    this.post({ type: "press", button });
+  /** Opens a page of the console over the conversation. */
+  open(page: "workspaces" | "comparisons"): void {
+    this.post({ type: "open", page });
   }
 
   focus(): void {
     this.post({ type: "focus" });
   }
 
+  /** Adds text and files to the draft. */
   compose(compose: Compose): void {
-    for (const { name, uri } of compose.files ?? []) this.addresses.set(`file:///${encodeURIComponent(name)}`, uri);
     this.post({ type: "compose", ...compose });
+  }
+
+  /** Sends a message to the shown session, or to a new one. The draft is unchanged. */
+  prompt(text: string): void {
+    this.post({ type: "send", parts: [{ type: "text", text }] });
   }
 }
 

@@ -7,7 +7,7 @@ import type { ViewState } from "../src/view";
 declare function acquireVsCodeApi(): { postMessage(message: unknown): void; getState(): any; setState(state: unknown): void };
 
 /** The connection to the extension host. */
-export const host = acquireVsCodeApi();
+export const extension = acquireVsCodeApi();
 
 /** What is kept over a reload of the window: the shown session, and drafts. */
 const kept: ViewState = JSON.parse(document.body.dataset.state || "{}");
@@ -15,8 +15,8 @@ export const state = (): Readonly<ViewState> => kept;
 
 export function keep(change: ViewState): void {
   Object.assign(kept, change);
-  host.setState(kept);
-  host.postMessage({ type: "state", state: kept });
+  extension.setState(kept);
+  extension.postMessage({ type: "state", state: kept });
 }
 
 /** Returns a value for the token of the console: the connection of the extension needs none. */
@@ -44,7 +44,7 @@ export function call(method: string, params?: object): Promise<any> {
   const id = ++lastId;
   return new Promise((resolve, reject) => {
     pending.set(id, { resolve, reject });
-    host.postMessage({ type: "call", id, method, params });
+    extension.postMessage({ type: "call", id, method, params });
   });
 }
 
@@ -57,11 +57,11 @@ export function follow(params: FollowOptions, callbacks: object) {
   const delivery = new Delivery(params.after ?? 0, callbacks);
   streams.set(id, delivery);
   delivery.tell("state", "connecting");
-  host.postMessage({ type: "follow", id, params });
+  extension.postMessage({ type: "follow", id, params });
   return {
     close() {
       delivery.closed = true;
-      if (streams.delete(id)) host.postMessage({ type: "unfollow", id });
+      if (streams.delete(id)) extension.postMessage({ type: "unfollow", id });
     },
   };
 }

@@ -1,16 +1,10 @@
 // The menu of the shown session: copy its id, export, rename, fork, close, delete.
 
 import { call } from "./api.js";
-import { at, h } from "./dom.js";
+import { at } from "./dom.js";
 import { fileName, jsonLines, markdown } from "./export.js";
+import { host } from "./host.js";
 import { Menu } from "./menu.js";
-
-/** Offers a text as a file. */
-function download(text, name, type) {
-  const link = h("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
 
 /** Rows of the menu. An observer does not see those that change something. */
 const ACTIONS = [
@@ -54,11 +48,11 @@ export class Actions {
   }
 
   markdown({ state }) {
-    download(markdown(state), fileName(state.title, "md"), "text/markdown");
+    host.save(fileName(state.title, "md"), markdown(state), "text/markdown");
   }
 
   async lines({ id, state }) {
-    await jsonLines(id).then((text) => download(text, fileName(state.title, "jsonl"), "application/jsonl")).catch(this.hooks.failed);
+    await jsonLines(id).then((text) => host.save(fileName(state.title, "jsonl"), text, "application/jsonl")).catch(this.hooks.failed);
   }
 
   rename({ id, state }) {

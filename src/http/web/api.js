@@ -35,6 +35,7 @@ export const ROUTES = {
   "_nuncio/permission/answer": "POST /v1/permissions/{permissionId}",
   "_nuncio/command/list": "GET /v1/commands",
   "_nuncio/file/search": "GET /v1/files",
+  "_nuncio/file/read": "GET /v1/files/content",
   "_nuncio/agent/list": "GET /v1/agents",
   "_nuncio/model/list": "GET /v1/models",
   "_nuncio/status": "GET /v1/status",

@@ -8,9 +8,12 @@ import { Changes } from "./changes.js";
 import { Comparisons } from "./comparisons.js";
 import { Composer } from "./composer.js";
 import { announce, at, dollars, fill, h, icon, isTyping, short } from "./dom.js";
+import { host } from "./host.js";
+import { Find } from "./find.js";
 import { Live } from "./live.js";
 import { Notifier } from "./notify.js";
 import { Phone } from "./phone.js";
+import { listen } from "./places.js";
 import { QueueList } from "./queue.js";
 import { Sessions } from "./sessions.js";
 import { backoff, decoded } from "./transport.js";
@@ -19,15 +22,19 @@ import { Workspaces } from "./workspaces.js";
 
 at("refused").remove();
 
+const LETTERS = "nuncio.letters";
 const HIDDEN_MS = 20_000;
 const LOST_MS = 800;
 
 let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null, token = null;
 const lost = new Map();
+/** What the host wants to do with the page as soon as it is ready. */
+const delayed = [];
 
 const view = new ConversationView({ observes: () => isObserver, retry });
+const find = new Find({ items: () => live?.state.items ?? [], reveal: (item) => view.reveal(item) });
 const queue = new QueueList({ observes: () => isObserver, failed, restore: (text) => composer.restore(text) });
-const ask = new Ask({ observes: () => isObserver, failed });
+const ask = new Ask({ observes: () => isObserver, failed, cwd: () => live?.state.cwd });
 const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state, similar: (directory) => sessions.similar(directory || at("directory").placeholder) });
 const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
 const comparisons = new Comparisons({ observes: () => isObserver, failed, go, row: (id) => sessions.rows.get(id), directory: () => live?.state.cwd || at("directory").value.trim() || at("directory").placeholder, modes: () => composer.modes });
@@ -38,20 +45,36 @@ const actions = new Actions({ live: () => live, observes: () => isObserver, fail
 
 // Sessions -----------------------------------------------------------------------------------------------------------------------
 
-async function create(cwd, settings) {
+async function create(cwd, settings, isNew = true) {
   const { sessionId } = await call("session/new", { cwd: cwd || undefined, _meta: { nuncio: settings } });
   // The user may have opened another session in the meantime; that session stays open.
   if (live || !started) return sessionId;
   history.pushState(null, "", `#/session/${sessionId}`);
-  show(sessionId, true);
+  show(sessionId, isNew);
   return sessionId;
+}
+
+/** Sends a message of the host to the shown session, or to a new one. The draft is not part of it. */
+async function send(parts) {
+  try {
+    const sessionId = live?.id ?? (await create(at("directory").value.trim(), composer.settings(), false));
+    await call("_nuncio/session/message", { sessionId, parts, delivery: "queue" });
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/** Runs `does` once the page has started and has read the session in its address. */
+function whenShown(does) {
+  if (does) delayed.push(does);
+  if (started && wanted() === (live?.id ?? null) && (!live || live.ready)) for (const one of delayed.splice(0)) one();
 }
 
 /** Prepares a new session in a directory. */
 function openIn(path) {
   at("directory").value = path;
   location.hash = "#/";
-  composer.input.focus();
+  host.focus(composer.input);
 }
 
 function show(id, isNew = false) {
@@ -59,6 +82,7 @@ function show(id, isNew = false) {
   document.body.classList.toggle("home", !id);
   document.body.classList.remove("drawer");
   sessions.select(id);
+  host.show(id);
   if (!isNew) composer.show(id);
   if (id) {
     live = new Live(id, { changed, reset: () => view.show(live), gone, state: (word) => connection("session", word), observes: () => isObserver });
@@ -68,7 +92,7 @@ function show(id, isNew = false) {
   view.show(live);
   changed();
   // Not on a phone, where the focus would open the on-screen keyboard.
-  if ((!id || isNew) && matchMedia("(pointer: fine)").matches) composer.input.focus();
+  if ((!id || isNew) && matchMedia("(pointer: fine)").matches) host.focus(composer.input);
 }
 
 /** Closes the shown session with its permission question, its menu and its dialogs. */
@@ -78,6 +102,7 @@ function leave() {
   ask.update(new Map());
   actions.close();
   changes.close();
+  find.close();
 }
 
 const wanted = () => decoded(/^#\/session\/(.+)$/.exec(location.hash)?.[1] || "") || null;
@@ -91,6 +116,7 @@ function gone(error) {
 function changed() {
   comparisons.changed();
   if (started) notifier.changed(sessions.ordered);
+  whenShown();
   if (!live) {
     document.title = title("nuncio");
     ask.update(new Map());
@@ -107,7 +133,9 @@ function changed() {
   document.title = title(`${name} · nuncio`);
   at("title").textContent = name;
   const status = state.asks.size ? "waiting" : state.busy ? "busy" : sessions.isOpen(live.id) ? "idle" : "none";
-  at("cwd").textContent = [state.cwd, state.agent].filter(Boolean).join(" · ");
+  at("cwd").textContent = state.cwd ?? "";
+  at("agent").textContent = state.agent ?? "";
+  at("agent").hidden = !state.agent;
   at("cwd").className = status;
   at("cwd").title = status === "none" ? state.cwd || "" : `${state.cwd}: ${status}`;
   plan(state.plan, state.busy);
@@ -172,9 +200,11 @@ function toast(text, isBad = false) {
   const node = at("toast");
   node.textContent = text.replace(/^./, (first) => first.toUpperCase());
   node.className = isBad ? "bad" : "";
-  node.hidden = false;
+  // The last element of the top layer is above the dialogs.
+  if (node.matches(":popover-open")) node.hidePopover();
+  node.showPopover();
   clearTimeout(toast.timer);
-  toast.timer = setTimeout(() => (node.hidden = true), isBad ? 8000 : 2000);
+  toast.timer = setTimeout(() => node.hidePopover(), isBad ? 8000 : 2000);
 }
 
 function connection(which, word) {
@@ -201,7 +231,7 @@ function forget() {
   composer.forget();
   view.show(null);
   changed();
-  for (const id of ["title", "cwd", "plan-now"]) at(id).textContent = "";
+  for (const id of ["title", "cwd", "agent", "plan-now"]) at(id).textContent = "";
   at("cwd").title = at("cwd").className = "";
   plan([], false);
   queue.update(null, new Map(), false);
@@ -216,7 +246,7 @@ function login(why) {
   document.body.classList.remove("ready");
   at("login").hidden = false;
   at("login-error").textContent = why || "";
-  at("token").focus();
+  host.focus(at("token"));
 }
 
 at("login").addEventListener("submit", async (event) => {
@@ -261,6 +291,7 @@ async function start() {
   notifier.begin(sessions.ordered);
   show(wanted());
   started = true;
+  whenShown();
 }
 
 // Reading the state of the workspaces takes time: they are suggested once the user chooses a directory.
@@ -278,13 +309,13 @@ addEventListener("hashchange", () => {
 });
 
 const KEYS = {
-  "/": () => composer.input.focus(),
+  "/": () => host.focus(composer.input),
   "?": () => at("keys").showModal(),
   d: () => live && changes.show(live.id),
   v: () => comparisons.show(),
   w: () => workspaces.show(),
-  c: () => ((location.hash = "#/"), composer.input.focus()),
-  s: () => (at("open-drawer").checkVisibility() && drawer(true), at("search").focus()),
+  c: () => ((location.hash = "#/"), host.focus(composer.input)),
+  s: () => (at("open-drawer").checkVisibility() && drawer(true), host.focus(at("search"))),
   j: () => sessions.move(1),
   k: () => sessions.move(-1),
 };
@@ -292,7 +323,9 @@ const KEYS = {
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || !started || document.querySelector("dialog[open]")) return;
   if (event.key === "Escape") return escape(event);
-  if (event.ctrlKey || event.metaKey || event.altKey || isTyping()) return;
+  // Again in the field, the key is for the browser's own search.
+  if ((event.ctrlKey || event.metaKey) && event.key === "f" && live && !(find.isOpen && document.activeElement === find.input)) return event.preventDefault(), find.open();
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping() || !at("letters").checked) return;
   if (ask.take(event)) return event.preventDefault();
   const does = KEYS[event.key];
   if (!does) return;
@@ -301,7 +334,7 @@ addEventListener("keydown", (event) => {
 });
 
 function escape(event) {
-  if (document.querySelector(":popover-open")) return;
+  if (document.querySelector(".menu:popover-open")) return;
   event.preventDefault();
   if (document.body.classList.contains("drawer")) return drawer(false);
   if (ask.isOpen && isTyping()) return ask.focus();
@@ -312,8 +345,8 @@ function escape(event) {
 function drawer(open) {
   document.body.classList.toggle("drawer", open);
   at("open-drawer").setAttribute("aria-expanded", String(open));
-  if (open) at("sidebar").querySelector("a[aria-current], a")?.focus();
-  else at("open-drawer").focus();
+  if (open) host.focus(at("sidebar").querySelector("a[aria-current], a"));
+  else host.focus(at("open-drawer"));
 }
 
 at("open-drawer").addEventListener("click", () => drawer(!document.body.classList.contains("drawer")));
@@ -323,6 +356,8 @@ at("show-workspaces").addEventListener("click", () => workspaces.show());
 at("show-changes").addEventListener("click", () => live && changes.show(live.id));
 at("show-phone").addEventListener("click", () => (at("keys").close(), phone.show()));
 at("show-keys").addEventListener("click", () => at("keys").showModal());
+at("letters").checked = localStorage.getItem(LETTERS) !== "off";
+at("letters").addEventListener("change", ({ target }) => (target.checked ? localStorage.removeItem(LETTERS) : localStorage.setItem(LETTERS, "off")));
 
 // A hidden tab keeps only one event stream, since browsers limit the connections to a server.
 addEventListener("visibilitychange", () => {
@@ -335,5 +370,13 @@ for (const node of document.querySelectorAll("[data-icon]")) node.prepend(icon(n
 at("more").append(...actions.menu.nodes);
 // Other pages with these modules, such as that of an editor, have no address for a phone.
 at("show-phone").hidden = !document.querySelector("link[rel=manifest]");
+listen((place) => host.open({ cwd: live?.state.cwd, session: live?.id, ...place }, failed));
+host.connect({
+  show: go,
+  focus: () => whenShown(() => host.focus(composer.input)),
+  compose: (draft) => whenShown(() => composer.compose(draft)),
+  send: (parts) => whenShown(() => send(parts)),
+  open: (page) => whenShown(() => ({ workspaces, comparisons })[page].show()),
+});
 if ((token = takeToken())) start();
 else login();

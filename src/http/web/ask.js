@@ -3,6 +3,7 @@
 
 import { call } from "./api.js";
 import { announce, at, duration, exact, fill, h, isTyping, sinceTyping } from "./dom.js";
+import { host } from "./host.js";
 import { code } from "./markdown.js";
 import { Review } from "./review.js";
 import { contents } from "./tool.js";
@@ -11,6 +12,8 @@ const TITLES = { execute: "Run this command?", edit: "Make this change?", fetch:
 const KEYS = { allow_once: "y", allow_always: "Shift+Y", reject_once: "n", reject_always: "Shift+N" };
 const BY_KEY = { y: "allow", a: "allow", n: "reject", d: "reject" };
 const LAST_MS = 60_000;
+/** The width at which the rarer answers are in a list that opens. */
+const NARROW = "(max-width: 420px)";
 /**
  * Time after a question appears in which input was meant for something else and is ignored, in ms.
  */
@@ -60,7 +63,7 @@ export class Ask {
     if (!first) {
       fill(this.root);
       // Do not move the focus to the prompt: the next key press would be typed there.
-      if (hadFocus) at("scroller").focus({ preventScroll: true });
+      if (hadFocus) host.focus(at("scroller"), { preventScroll: true });
       this.hadFocus = hadFocus;
       return;
     }
@@ -76,7 +79,7 @@ export class Ask {
    * Moves the focus back to the prompt after the turn, if the question was answered by keyboard.
    */
   rest() {
-    if (this.hadFocus && document.activeElement === at("scroller")) at("prompt").focus();
+    if (this.hadFocus && document.activeElement === at("scroller")) host.focus(at("prompt"));
     this.hadFocus = false;
   }
 
@@ -85,13 +88,19 @@ export class Ask {
     return (isOfCall(ask) && TITLES[ask.tool?.about]) || `Allow ${ask.title || ask.tool?.title || "this"}?`;
   }
 
+  /** What the request is about: the path of its file, relative to the session's directory, or a title. */
+  subject(ask) {
+    const path = isOfCall(ask) ? ask.tool.locations?.[0]?.path : null, cwd = this.hooks.cwd?.();
+    return path && cwd && path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path || ask.tool.title;
+  }
+
   draw(ask, count) {
     const { tool } = ask;
     const isCommand = isOfCall(ask) && tool?.about === "execute" && typeof tool.input?.command === "string";
     const review = ask.review && !this.hooks.observes() ? new Review(ask, () => this.drawAnswers(ask)) : null;
     this.review = review;
     const what = isCommand ? this.command(ask) : (review?.draw() ?? this.contents(ask));
-    const subtitle = !isCommand && tool && !isDone(ask) && h("span", { class: "muted subtitle" }, exact((isOfCall(ask) && tool.locations?.[0]?.path) || tool.title));
+    const subtitle = !isCommand && tool && !isDone(ask) && h("span", { class: "muted subtitle" }, exact(this.subject(ask)));
     this.left = h("span", { class: "muted left" });
     const head = h("div", { class: "head" }, h("h2", { id: "ask-title" }, exact(this.title(ask))), subtitle, count > 1 && h("span", { class: "muted count" }, `1 of ${count}`), this.left);
     this.answers = h("div", {});
@@ -120,7 +129,8 @@ export class Ask {
     };
     const apply = hasChoice && button("Apply the choices", () => this.review.answer(), "primary", KEYS.allow_once);
     const once = ask.options.filter((option) => isOnce(option) && !(this.review && option.optionId.startsWith("each_")));
-    fill(this.answers, h("div", { class: "answers" }, apply, once.map(ofOption)), h("div", { class: "answers always" }, ask.options.filter((option) => !isOnce(option)).map(ofOption)));
+    const always = ask.options.filter((option) => !isOnce(option));
+    fill(this.answers, h("div", { class: "answers" }, apply, once.map(ofOption)), always.length > 0 && h("details", { class: "more-answers", open: !matchMedia(NARROW).matches }, h("summary", {}, "Always…"), h("div", { class: "answers always" }, always.map(ofOption))));
   }
 
   /**
@@ -153,7 +163,7 @@ export class Ask {
   }
 
   focus() {
-    (this.root.querySelector("button.primary") || this.root).focus({ preventScroll: true });
+    host.focus(this.root.querySelector("button.primary") || this.root, { preventScroll: true });
   }
 
   /** Handles a key press that is an answer. Returns whether it is an answer. */

@@ -29,7 +29,7 @@ export function drawResult({ cwd, workspaceId, changes, diff }) {
   return [
     h("p", { class: "total" }, `${files.length} ${files.length === 1 ? "file" : "files"} `, patch.sums({ added: sum("added"), removed: sum("removed") }), h("span", { class: "muted" }, ` ${where}`)),
     isCut && [h("p", { class: "cut", role: "note" }, "The diff is longer than 256 KiB: the rest is not shown."), h("details", { class: "file" }, h("summary", {}, "All changed files"), h("pre", { class: "output" }, changes))],
-    patch.draw(diff, files),
+    patch.draw(diff, files, cwd),
   ];
 }
 

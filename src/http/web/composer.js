@@ -3,6 +3,7 @@
 import { call, refusesToken } from "./api.js";
 import { Completion } from "./completion.js";
 import { at, base, fill, h, icon } from "./dom.js";
+import { host } from "./host.js";
 import { Menu } from "./menu.js";
 
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -36,7 +37,8 @@ export class Composer {
     });
     this.input.addEventListener("keydown", (event) => this.key(event));
     this.input.addEventListener("input", () => this.typed());
-    this.input.addEventListener("paste", (event) => this.take(event, event.clipboardData.files));
+    // Cells of a spreadsheet are text and a picture: the text is meant.
+    this.input.addEventListener("paste", (event) => event.clipboardData.getData("text/plain") || this.take(event, event.clipboardData.files));
     at("attach").addEventListener("click", () => this.picker.click());
     this.picker.addEventListener("change", () => {
       // Pass a copy, because resetting the value clears the picker's own list.
@@ -177,6 +179,17 @@ export class Composer {
     this.typed();
   }
 
+  /** Adds a text and files of the host to the draft, as if the user had typed and attached them. */
+  compose({ text = "", files = [] }) {
+    const added = files.map(({ name, uri, text: content }) => ({ name, part: { type: "resource", uri, mimeType: "text/plain", text: content } }));
+    const { value } = this.input;
+    this.files.push(...added);
+    this.input.value = value + (text && value && !/\s$/.test(value) ? " " : "") + text;
+    this.input.setSelectionRange(this.input.value.length, this.input.value.length);
+    this.typed();
+    host.focus(this.input);
+  }
+
   typed() {
     this.keep();
     this.grow();
@@ -299,7 +312,7 @@ export class Composer {
       }
     }
     this.draw();
-    this.input.focus();
+    host.focus(this.input);
   }
 
   chip(file) {

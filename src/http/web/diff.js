@@ -59,7 +59,7 @@ function script(a, b) {
     const v = trace[d], k = x - y;
     const down = k === -d || (k !== d && v.get(k - 1) < v.get(k + 1));
     const from = down ? k + 1 : k - 1;
-    const fromX = d === 0 ? 0 : v.get(from), fromY = d === 0 ? 0 : fromX - from;
+    const fromX = d === 0 ? 0 : v.get(from);
     const startX = d === 0 ? 0 : down ? fromX : fromX + 1, startY = startX - k;
     while (x > startX && y > startY) steps.push([" ", --x, --y]);
     if (d > 0) steps.push(down ? ["+", x, --y] : ["-", --x, y]);

@@ -38,6 +38,7 @@ const SHAPES = {
   plus: "M8 3v10M3 8h10",
   menu: "M2.5 4.5h11M2.5 8h11M2.5 11.5h11",
   clip: "M13 7.5l-5.3 5.3a3 3 0 01-4.3-4.3l5.8-5.8a2 2 0 012.9 2.9l-5.6 5.6a1 1 0 01-1.4-1.4L9.8 5",
+  open: "M9.5 3H13v3.5M13 3L7.5 8.5M11.5 9.5V12a1 1 0 01-1 1H4a1 1 0 01-1-1V5.5a1 1 0 011-1h2.5",
   copy: "M5.5 5.5v-2a1 1 0 011-1h6a1 1 0 011 1v6a1 1 0 01-1 1h-2M3.5 5.5h6a1 1 0 011 1v6a1 1 0 01-1 1h-6a1 1 0 01-1-1v-6a1 1 0 011-1z",
   folder: "M2 4.5a1 1 0 011-1h3l1.5 1.7H13a1 1 0 011 1v6a1 1 0 01-1 1H3a1 1 0 01-1-1z",
   more: "M3.5 8h.01M8 8h.01M12.5 8h.01",
@@ -67,6 +68,17 @@ export function icon(name, size = 16) {
   path.setAttribute("d", SHAPES[name] || SHAPES.other);
   svg.append(path);
   return svg;
+}
+
+/** Creates a button that copies a text. */
+export function copyIcon(label, text) {
+  const copy = h("button", { type: "button", class: "copy", title: "Copy", "aria-label": label }, icon("copy", 14));
+  copy.addEventListener("click", async () => {
+    const copied = await navigator.clipboard?.writeText(text()).then(() => true, () => false);
+    copy.replaceChildren(icon(copied ? "check" : "cross", 14));
+    setTimeout(() => copy.replaceChildren(icon("copy", 14)), 1200);
+  });
+  return copy;
 }
 
 /** Returns the element with this id, which must exist in the page. */

@@ -1,6 +1,7 @@
 // A button that opens a list of choices.
 
 import { fill, h, icon } from "./dom.js";
+import { host } from "./host.js";
 
 export class Menu {
   /**
@@ -40,7 +41,7 @@ export class Menu {
       if (role === "menuitemradio") item.setAttribute("aria-checked", String(chosen));
       item.addEventListener("click", () => {
         this.list.hidePopover();
-        this.button.focus();
+        host.focus(this.button);
         this.choose(id);
       });
       return item;
@@ -48,7 +49,7 @@ export class Menu {
     fill(this.list, items.length ? items : h("p", { class: "muted" }, "No choices"));
     this.list.showPopover();
     this.place();
-    (this.list.querySelector("[aria-checked=true]") || this.list.querySelector("button"))?.focus();
+    host.focus(this.list.querySelector("[aria-checked=true]") || this.list.querySelector("button"));
   }
 
   /** Closes the menu and discards choices that are still being loaded. */
@@ -71,9 +72,9 @@ export class Menu {
     const at = items.indexOf(document.activeElement);
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, j: at + 1, k: at - 1, Home: 0, End: items.length - 1 }[event.key];
     event.stopPropagation();
-    if (event.key === "Escape") this.button.focus();
+    if (event.key === "Escape") host.focus(this.button);
     if (to === undefined) return;
     event.preventDefault();
-    items[(to + items.length) % items.length]?.focus();
+    host.focus(items[(to + items.length) % items.length]);
   }
 }

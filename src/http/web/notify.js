@@ -1,5 +1,5 @@
-// Notifications of the browser when a session begins to wait for the user. Off until the user turns
-// them on.
+// Notifications of the browser when a session begins to wait for the user, and when its turn ends.
+// Off until the user turns them on.
 
 const KEY = "nuncio.notify";
 
@@ -9,7 +9,7 @@ export class Notifier {
    * shows a text; `shown()` returns the id of the session that is shown.
    */
   constructor(button, hooks) {
-    Object.assign(this, { button, hooks, waiting: new Set() });
+    Object.assign(this, { button, hooks, waiting: new Set(), busy: new Set(), shown: new Map() });
     button.hidden = typeof Notification === "undefined";
     button.addEventListener("click", () => this.toggle());
     this.draw();
@@ -32,26 +32,36 @@ export class Notifier {
   draw() {
     const { isOn } = this;
     this.button.setAttribute("aria-pressed", String(isOn));
-    this.button.title = isOn ? "Notifications are on: a session that waits is reported" : "Notify me when a session waits";
+    this.button.title = isOn ? "Notifications are on: a session that waits or is done is reported" : "Notify me when a session waits or is done";
   }
 
   /** Takes the sessions as known, without a notification. */
   begin(rows) {
     this.waiting = new Set(rows.filter((row) => row.waiting).map((row) => row.id));
+    this.busy = new Set(rows.filter((row) => row.waiting || row.status === "busy").map((row) => row.id));
   }
 
-  /** Reports the sessions that wait since the last call, except the one that the user looks at. */
+  /**
+   * Reports the sessions that wait, or whose turn has ended, since the last call, except the one that
+   * the user looks at. A report about a request closes once the request is answered.
+   */
   changed(rows) {
-    const before = this.waiting;
+    const { waiting: before, busy } = this;
     this.begin(rows);
+    for (const id of before) if (!this.waiting.has(id)) this.shown.get(id)?.close();
     if (!this.isOn) return;
     const seen = document.hasFocus() && !document.hidden ? this.hooks.shown() : null;
-    for (const row of rows) if (row.waiting && !before.has(row.id) && row.id !== seen) this.report(row);
+    for (const row of rows) {
+      if (row.id === seen) continue;
+      if (row.waiting && !before.has(row.id)) this.report(row, "waits for you");
+      else if (busy.has(row.id) && !this.busy.has(row.id) && row.status === "idle") this.report(row, "is done");
+    }
   }
 
-  report({ id, title, cwd }) {
+  report({ id, title, cwd }, what) {
     try {
-      const notification = new Notification(`${title || "Untitled"} waits for you`, { body: cwd || "", tag: id, icon: "/console/icon.svg" });
+      const notification = new Notification(`${title || "Untitled"} ${what}`, { body: cwd || "", tag: id, icon: "/console/icon.svg" });
+      this.shown.set(id, notification);
       notification.addEventListener("click", () => {
         window.focus();
         notification.close();

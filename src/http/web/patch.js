@@ -2,6 +2,7 @@
 
 import { coloured, pair, row } from "./diff.js";
 import { add, h, icon } from "./dom.js";
+import { placeLink } from "./places.js";
 
 const FILES_SHOWN = 200;
 const OPEN_LINES_MAX = 300;
@@ -119,8 +120,9 @@ function linesFrom(text, file, place, count) {
 }
 
 /** Draws the first lines of a file, with a button for more. */
-function hunks(text, file) {
-  if (file.from === null) return h("p", { class: "muted" }, file.word || "No changed lines");
+function hunks(text, file, cwd) {
+  const where = file.word.includes("deleted") ? null : h("p", { class: "muted path" }, placeLink({ path: file.path, cwd }, "Open the file"));
+  if (file.from === null) return [where, h("p", { class: "muted" }, file.word || "No changed lines")];
   const body = h("tbody"), show = coloured(file.path);
   const more = h("button", { type: "button", class: "quiet all" });
   let drawn = 0, place = { at: file.from, old: 0, now: 0 };
@@ -134,28 +136,31 @@ function hunks(text, file) {
   };
   more.addEventListener("click", () => draw(MORE_LINES));
   draw(FIRST_LINES);
-  return [h("div", { class: "diff", tabIndex: 0, role: "group", "aria-label": `Changed lines of ${file.path}` }, h("table", {}, body)), more];
+  return [where, h("div", { class: "diff", tabIndex: 0, role: "group", "aria-label": `Changed lines of ${file.path}` }, h("table", {}, body)), more];
 }
 
 /** Draws the sums of added and removed lines. */
 export const sums = ({ added, removed }) => [added > 0 && h("span", { class: "plus" }, `+${added}`), added > 0 && removed > 0 && " ", removed > 0 && h("span", { class: "minus" }, `−${removed}`)];
 
-function fileNode(text, file, isOpen) {
+function fileNode(text, file, isOpen, cwd) {
   const name = file.before ? `${file.before} → ${file.path}` : file.path || "?";
   const summary = h("summary", { title: name }, h("span", { class: "fold" }, icon("chevron", 14)), h("span", { class: "name" }, h("bdi", {}, name)), file.word && h("span", { class: "muted word" }, file.word), h("span", { class: "sums" }, sums(file)));
   const node = h("details", { class: "file" }, summary);
-  const draw = () => node.open && node.childElementCount === 1 && add(node, [hunks(text, file)]);
+  const draw = () => node.open && node.childElementCount === 1 && add(node, [hunks(text, file, cwd)]);
   node.addEventListener("toggle", draw);
   node.open = isOpen;
   draw();
   return node;
 }
 
-/** Draws the files of a diff. The first files are open, as long as they are short together. */
-export function draw(text, files = parse(text)) {
+/**
+ * Draws the files of a diff, whose paths are relative to `cwd`. The first files are open, as long as
+ * they are short together.
+ */
+export function draw(text, files, cwd) {
   let left = OPEN_LINES_MAX;
   const root = h("div", { class: "files" });
-  const nodes = (from) => files.slice(from, from + FILES_SHOWN).map((file) => fileNode(text, file, from === 0 && (left -= file.lines) > 0));
+  const nodes = (from) => files.slice(from, from + FILES_SHOWN).map((file) => fileNode(text, file, from === 0 && (left -= file.lines) > 0, cwd));
   const page = (from) => {
     add(root, nodes(from));
     const rest = files.length - from - FILES_SHOWN;

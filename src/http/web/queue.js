@@ -2,6 +2,7 @@
 
 import { call } from "./api.js";
 import { at, fill, h, icon } from "./dom.js";
+import { host } from "./host.js";
 
 /** The text of a message in a line, with the number of its attachments. */
 function summary({ text, parts }) {
@@ -32,9 +33,9 @@ export class QueueList {
     fill(this.root, [...queued].map(([message, entry]) => this.row(message, entry)));
     this.root.hidden = !queued.size;
     const now = this.root.querySelector("textarea");
-    if (!now || now.dataset.id !== draft?.id) return now?.focus();
+    if (!now || now.dataset.id !== draft?.id) return host.focus(now);
     now.value = draft.text;
-    if (draft.focused) now.focus();
+    if (draft.focused) host.focus(now);
   }
 
   row(id, entry) {
@@ -73,7 +74,7 @@ export class QueueList {
     const before = this.editing;
     this.editing = id;
     this.update(this.id, this.queued, this.isBusy);
-    if (!id && before) this.root.children[[...this.queued.keys()].indexOf(before)]?.querySelector("button")?.focus();
+    if (!id && before) host.focus(this.root.children[[...this.queued.keys()].indexOf(before)]?.querySelector("button"));
   }
 
   async save(id, entry, text) {

@@ -3,6 +3,7 @@
 
 import * as diff from "./diff.js";
 import { exact, h } from "./dom.js";
+import { host } from "./host.js";
 
 const linesOf = (text) => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 const slice = (text, start, count) => linesOf(text).slice(start - 1, start - 1 + count).join("");
@@ -52,7 +53,7 @@ export class Review {
         own.hidden = value !== "edit";
         this.hasChoice = true;
         this.chose();
-        if (value === "edit") own.focus();
+        if (value === "edit") host.focus(own);
       });
       return h("label", {}, input, ` ${label}`);
     };

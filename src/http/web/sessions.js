@@ -3,6 +3,7 @@
 import { call, follow } from "./api.js";
 import { ago, at, base, fill, h, icon } from "./dom.js";
 import { grouped, matches, workspaceOf } from "./groups.js";
+import { host } from "./host.js";
 
 const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,turn.interrupted,permission.*,agent.status";
 /** Maximum number of rows that a search loads. */
@@ -196,7 +197,7 @@ export class Sessions {
     if (event.isComposing) return;
     if (event.key === "Escape" && this.search.value) this.search.value = "";
     else if (event.key === "Escape") this.search.blur();
-    else if (event.key === "ArrowDown" || event.key === "Enter") this.list.querySelector("a")?.focus();
+    else if (event.key === "ArrowDown" || event.key === "Enter") host.focus(this.list.querySelector("a"));
     else return;
     event.preventDefault();
     this.draw();
@@ -212,7 +213,7 @@ export class Sessions {
     const focused = document.activeElement;
     if (nodes.some((node, index) => this.list.children[index] !== node) || this.list.children.length !== nodes.length) {
       this.list.replaceChildren(...nodes);
-      if (focused && this.list.contains(focused)) focused.focus({ preventScroll: true });
+      if (focused && this.list.contains(focused)) host.focus(focused, { preventScroll: true });
     }
     fill(at("terminals"), [...this.terminals.values()].map(terminal));
     at("no-sessions").hidden = rows.length > 0;
@@ -280,6 +281,6 @@ export class Sessions {
     const from = links.indexOf(document.activeElement);
     const start = links.findIndex((link) => link.hasAttribute("aria-current"));
     const to = from < 0 ? Math.max(0, start) : Math.min(links.length - 1, Math.max(0, from + step));
-    links[to]?.focus();
+    host.focus(links[to]);
   }
 }

@@ -104,6 +104,14 @@ const change = (state, body) => {
   }
 };
 
+/** Applies what an event says about a call: agents report its title and input while it runs. */
+function describe(item, { title, kind, input, locations }) {
+  if (title) item.title = title;
+  if (kind) item.about = kind;
+  if (input !== undefined && input !== null) item.input = input;
+  if (locations?.length) item.locations = locations;
+}
+
 const STOPPED = {
   max_tokens: "The model reached its token limit",
   max_turn_requests: "The turn reached a limit",
@@ -185,6 +193,7 @@ const HANDLERS = {
     if (body.status) item.status = body.status;
     if (body.status === "in_progress") item.ranMs = event.atMs;
     if (body.content) item.content = body.content;
+    describe(item, body);
     state.touch(item);
   },
   "hook.completed"(state, body) {
@@ -196,6 +205,7 @@ const HANDLERS = {
     if (!item) return;
     const given = body.content?.length ? body.content : (body.output || []).map((part) => ({ type: "content", content: part }));
     const content = given.map((one) => (one.type === "content" ? { ...one, content: shown([one.content])[0] } : one));
+    describe(item, body);
     Object.assign(item, { status: body.status, content, details: body.details, effect: body.effect, done: true, endedMs: event.atMs });
     state.touch(item);
   },

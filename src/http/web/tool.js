@@ -5,6 +5,7 @@ import { base, duration, exact, fill, h, icon } from "./dom.js";
 import { code } from "./markdown.js";
 import * as diff from "./diff.js";
 import * as fields from "./fields.js";
+import { opens, placeLink } from "./places.js";
 import * as known from "./results.js";
 
 const PREVIEW_LINES = 6;
@@ -30,7 +31,7 @@ export function contents(list, { cut = true, isExact = false } = {}) {
   return list.map((one) => {
     if (one.type === "diff" && paths.size > 1 && one.path !== last && !isExact) {
       last = one.path;
-      return [h("p", { class: "muted path" }, one.path), contents([one], { cut })];
+      return [h("p", { class: "muted path" }, placeLink({ path: one.path }, one.path)), contents([one], { cut })];
     }
     if (one.type === "diff") return diff.draw(diff.compare(one.oldText ?? "", one.newText), cut ? 60 : 400, isExact, one.path);
     const output = isExact ? exactOutput : plainOutput;
@@ -74,7 +75,8 @@ export class ToolView {
     this.row = h("button", { type: "button", class: "row", "aria-expanded": "false" }, this.mark, this.title, this.meta, h("span", { class: "fold" }, icon("chevron", 14)));
     this.row.addEventListener("click", () => this.toggle());
     this.body = h("div", { class: "body" });
-    this.root = h("div", { class: "tool" }, this.row, this.body);
+    this.open = h("button", { type: "button", class: "bare open-file" }, icon("open", 14));
+    this.root = h("div", { class: "tool" }, h("div", { class: "head" }, this.row, this.open), this.body);
   }
 
   get command() {
@@ -104,8 +106,28 @@ export class ToolView {
     return item.done && item.status !== "completed" && item.status !== "failed" ? "failed" : item.status;
   }
 
+  /** The file that the call is about, `{path, line}`, or null. */
+  get place() {
+    const [first] = this.item.locations ?? [];
+    const changed = new Set(known.diffs(this.item).map((one) => one.path));
+    if (changed.size > 1) return null;
+    const path = [...changed][0] ?? first?.path;
+    return path ? { path, line: first?.path === path ? (first.line ?? undefined) : undefined } : null;
+  }
+
+  drawOpen() {
+    const { place } = this;
+    this.open.hidden = !place;
+    if (!place) return;
+    const { title, ...data } = opens(place);
+    for (const [name, value] of Object.entries(data)) if (value) this.open.setAttribute(name, value);
+    this.open.title = `Open ${title}`;
+    this.open.setAttribute("aria-label", `Open ${title}`);
+  }
+
   update() {
     const { item, command } = this;
+    this.drawOpen();
     const status = this.status;
     const isBad = status === "completed" && !!item.details?.exitCode;
     this.root.className = `tool ${status}${isBad ? " bad" : ""}${command ? " command" : ""}`;
@@ -177,9 +199,8 @@ export class ToolView {
       fill(this.body, command.includes("\n") || command.length > 60 ? code(command) : null, text ? plainOutput(text) : h("p", { class: "muted no-output" }, item.done ? "No output" : "No output yet"));
       return;
     }
-    const changed = new Set(known.diffs(item).map((one) => one.path));
-    const path = [...changed][0] ?? item.locations?.[0]?.path;
-    const where = path && changed.size < 2 && !item.title.includes(base(path)) ? h("p", { class: "muted path" }, path) : null;
+    const { place } = this;
+    const where = place && !item.title.includes(base(place.path)) ? h("p", { class: "muted path" }, placeLink(place, place.path)) : null;
     fill(this.body, where, this.results());
   }
 }

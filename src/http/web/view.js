@@ -1,11 +1,12 @@
 // The conversation: one node per item, for a window of the items. Changed items are drawn at most
 // once per frame.
 
-import { add, announce, at, duration, fill, h, icon } from "./dom.js";
+import { add, announce, at, copyIcon, duration, fill, h, icon } from "./dom.js";
 import { Growing } from "./markdown.js";
+import { EndFollower } from "./scroll.js";
 import { ToolView, image } from "./tool.js";
+import { decoded } from "./transport.js";
 
-const NEAR_PX = 60;
 /** Distance from the end of the window at which more items are drawn, in pixels. */
 const EARLY_PX = 800;
 /** Number of items that are drawn at once, and maximum number of nodes. */
@@ -14,13 +15,16 @@ const NODES_MAX = 400;
 /** Drawing takes at most 1/SHARE of the time. */
 const SHARE = 6;
 
+/** The name of an attachment: the last part of its address, with its lines as `:3-9`. */
+const nameOf = (uri) => decoded(uri.split("/").pop().replace(/^nuncio:/, "")).replace(/#L(\d+)(-)?L?(\d*)$/, ":$1$2$3");
+
 class MessageView {
   constructor(item) {
     this.item = item;
     this.root = h("article", { class: `message ${item.role}` });
     if (item.role === "assistant") {
       this.text = new Growing();
-      this.root.append(h("span", { class: "hidden" }, "nuncio says:"), this.text.root);
+      this.root.append(h("span", { class: "hidden" }, "nuncio says:"), this.text.root, h("div", { class: "answer-tools" }, copyIcon("Copy the answer", () => item.text)));
     } else if (item.role === "thought") {
       this.text = new Growing();
       this.label = h("span");
@@ -44,7 +48,7 @@ class MessageView {
     const nodes = parts.map((part) => {
       if (part.type === "text") return h("p", { class: "said" }, part.text);
       if (part.type === "image") return image(part);
-      const name = part.name || part.uri.split("/").pop();
+      const name = part.name || nameOf(part.uri);
       const chip = h("span", { class: "chip" }, icon("read", 14), name);
       if (part.type !== "resource") return chip;
       return h("details", { class: "resource" }, h("summary", {}, chip), h("pre", { class: "output" }, part.text));
@@ -103,7 +107,7 @@ export class ConversationView {
     this.root = at("conversation");
     this.working = at("working");
     this.latest = at("latest");
-    this.stuck = true;
+    this.end = new EndFollower(this.scroller, { isWhole: () => this.isWhole, toEnd: () => this.toEnd(), changed: () => (this.latest.hidden = this.end.isOn) });
     this.views = new Map();
     this.from = this.to = this.length = 0;
     this.earlier = h("button", { type: "button", class: "quiet earlier-items", hidden: true, onclick: () => this.extend(-PAGE) }, "Show earlier messages");
@@ -124,8 +128,7 @@ export class ConversationView {
     this.begin(0);
     this.length = 0;
     this.earlier.hidden = true;
-    this.stuck = true;
-    this.latest.hidden = true;
+    this.end.set(true);
     this.root.setAttribute("aria-busy", "true");
     this.tick();
     this.changed();
@@ -165,7 +168,7 @@ export class ConversationView {
   follow(items) {
     const wasWhole = this.to === this.length;
     this.length = items.length;
-    if (this.stuck) {
+    if (this.end.isOn) {
       if (!this.views.size || items.length - this.to > NODES_MAX) this.begin(Math.max(0, items.length - PAGE));
       this.insert(items, this.to, items.length, null);
       this.remove(items, this.from, this.to - NODES_MAX);
@@ -211,7 +214,7 @@ export class ConversationView {
     const items = this.live?.state.items ?? [], { from, to } = this;
     const anchor = count < 0 ? this.root.firstElementChild : this.root.lastElementChild;
     if (!anchor) return;
-    this.stuck &&= count > 0;
+    if (count < 0) this.end.set(false);
     const before = anchor.getBoundingClientRect().top;
     this.scroller.style.overflowAnchor = "none";
     if (count < 0) {
@@ -255,25 +258,35 @@ export class ConversationView {
     this.working.classList.toggle("waiting", waits);
   }
 
-  scrolled() {
-    const { scrollHeight, scrollTop, clientHeight } = this.scroller;
-    const below = scrollHeight - scrollTop - clientHeight;
-    const isWhole = this.to >= (this.live?.state.items.length ?? 0);
-    this.stuck = isWhole && below < NEAR_PX;
-    this.latest.hidden = this.stuck;
-    if (scrollTop < EARLY_PX && this.from > 0 && !this.stuck) this.extend(-PAGE);
-    else if (below < EARLY_PX && !isWhole) this.extend(PAGE);
+  /** Shows an item in the middle of the view, and returns its element. */
+  reveal(item) {
+    const items = this.live?.state.items ?? [], index = items.indexOf(item);
+    if (index < 0) return null;
+    this.end.set(false);
+    if (index < this.from || index >= this.to) {
+      this.begin(Math.max(0, index - PAGE / 2));
+      this.insert(items, this.from, Math.min(items.length, this.from + PAGE), null);
+    }
+    return this.drawn(item).root;
   }
 
-  /** Keeps the view scrolled to the end if it was at the end. */
+  /** Whether the last item is drawn. */
+  get isWhole() {
+    return this.to >= (this.live?.state.items.length ?? 0);
+  }
+
+  scrolled() {
+    if (this.scroller.scrollTop < EARLY_PX && this.from > 0 && !this.end.isOn) this.extend(-PAGE);
+    else if (this.end.below < EARLY_PX && !this.isWhole) this.extend(PAGE);
+  }
+
   keep() {
-    if (this.stuck) this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.end.keep();
   }
 
   /** Shows the last items. */
   toEnd() {
-    this.stuck = true;
-    this.latest.hidden = true;
+    this.end.set(true);
     if (this.live && this.to < this.live.state.items.length) {
       this.begin(0);
       this.draw();

@@ -3,6 +3,7 @@
 
 import { call } from "./api.js";
 import { at, fill, h } from "./dom.js";
+import { host } from "./host.js";
 
 const counted = (count, one, more = `${one}s`) => count > 0 && `${count} ${count === 1 ? one : more}`;
 
@@ -98,7 +99,7 @@ export class Workspaces {
       const remove = h("button", { type: "button", class: "primary danger", onclick: () => this.lose(workspace, next, answer.confirm) }, "Delete");
       const next = this.row(answer.workspace, h("div", { class: "losses" }, text), h("div", { class: "buttons" }, keep, remove));
       row.replaceWith(next);
-      keep.focus();
+      host.focus(keep);
     } catch (error) {
       this.hooks.failed(error);
     }

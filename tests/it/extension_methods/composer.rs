@@ -57,3 +57,35 @@ async fn files_are_found_by_characters_of_their_path() {
     .await;
     agent.finish().await;
 }
+
+#[tokio::test]
+async fn files_are_read_within_the_directory_and_the_rules() {
+    let home = Home::new();
+    home.config("[[permissions.rules]]\ntool = \"read\"\npath = \"secret/**\"\npolicy = \"ask\"\n");
+    home.put("src/main.rs", "fn main() {}\n");
+    home.put("secret/key.txt", "key");
+    home.put("data.bin", "\0\0\0a\0b");
+    home.put("large.txt", &"x".repeat((2 << 20) + 1));
+    std::os::unix::fs::symlink("/etc/passwd", home.work().join("link")).unwrap();
+    let (mut agent, session) = home.session(json!([]), &[]).await;
+    let read = |path: &str| json!({"sessionId": session, "path": path});
+    let found = agent.call("_nuncio/file/read", read("src/main.rs")).await;
+    assert_eq!((&found["text"], &found["size"]), (&json!("fn main() {}\n"), &json!(13)));
+    assert!(found["name"].as_str().unwrap().ends_with("/src/main.rs"), "{found}");
+    refused(
+        &mut agent,
+        &[
+            ("_nuncio/file/read", read("secret/key.txt"), -32011, "rule"),
+            ("_nuncio/file/read", read("/etc/passwd"), -32011, "outside"),
+            ("_nuncio/file/read", read("../elsewhere"), -32011, "outside"),
+            ("_nuncio/file/read", read("link"), -32011, "outside"),
+            ("_nuncio/file/read", read("none.txt"), -32002, "does not exist"),
+            ("_nuncio/file/read", read("src"), -32602, "cannot be shown"),
+            ("_nuncio/file/read", read("data.bin"), -32602, "neither text"),
+            ("_nuncio/file/read", read("large.txt"), -32602, "larger"),
+            ("_nuncio/file/read", read("a\0b"), -32602, "path"),
+        ],
+    )
+    .await;
+    agent.finish().await;
+}

@@ -1,0 +1,94 @@
+//! Reading a file of a session's directory, for a client that shows the places that a conversation
+//! names.
+
+use std::io;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Mode;
+use crate::api::dispatch::call_context::CallContext;
+use crate::api::dispatch::client::ClientRole;
+use crate::api::dispatch::method::{Method, Reply};
+use crate::api::dispatch::route::Route;
+use crate::api::views::files::FileView;
+use crate::config::{AccessKind, Policy};
+use crate::error::{Error, Kind, Result};
+use crate::id::SessionId;
+use crate::permission::rules::{AccessRequest, Rules, decide};
+use crate::runtime::access_path;
+use crate::task;
+use crate::workspace::{Workspace, decoded, image_type, read_bounded};
+
+/// Maximum size of a file, in bytes.
+const FILE_BYTES_MAX: u64 = 2 << 20;
+/// Maximum length of a path, in bytes.
+const PATH_BYTES_MAX: usize = 4 << 10;
+/// The tool whose rules apply.
+const READ_TOOL: &str = "read";
+
+/// Names a file.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ReadFileParams {
+    pub session_id: SessionId,
+    /// Absolute, or relative to the session's directory.
+    pub path: String,
+}
+
+pub(crate) struct ReadFile;
+
+impl Method for ReadFile {
+    type Params = ReadFileParams;
+    type Result = FileView;
+    const NAME: &'static str = "_nuncio/file/read";
+    const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "path": "src/main.rs"}"#;
+    const ROUTES: &'static [Route] = &[Route::get("/v1/files/content")];
+    const ROLE: ClientRole = ClientRole::Observer;
+    const DOC: &'static str = "Returns a text file or an image of at most 2 MiB in the session's directory or in `allowed_paths`, unless a rule about \
+         `read` denies it or asks.";
+
+    async fn call(cx: CallContext, ReadFileParams { session_id, path }: ReadFileParams) -> Result<Reply<FileView>> {
+        if path.len() > PATH_BYTES_MAX || path.contains('\0') {
+            return Err(Error::invalid_params("path: not a path"));
+        }
+        let cwd = cx.authorize(&session_id).await?.cwd(&session_id).await?;
+        let content = task::blocking("reading a file", move || read(&cx, session_id.as_str(), &cwd, &path)).await??;
+        Ok(Reply::new(content))
+    }
+}
+
+/// Reads a file that the client and the read rules of the directory allow.
+fn read(cx: &CallContext, session: &str, cwd: &Path, path: &str) -> Result<FileView> {
+    let (services, places) = (&cx.app.services, &cx.app.places);
+    let loaded = services.settings(cwd)?;
+    let workspace = Workspace::new(cwd, loaded.settings.allowed_paths.iter().cloned(), &places.artifacts(session))
+        .home(places.home.clone())
+        .private(places.private());
+    let place = access_path(workspace.resolve(path), AccessKind::Read, &workspace);
+    let real = place.real.clone();
+    // A workspace of nuncio is in its private directory.
+    let is_private = workspace.private.iter().any(|private| real.starts_with(private) && !workspace.cwd.starts_with(private));
+    if !place.inside || is_private {
+        return Err(Error::new(Kind::Forbidden, format!("{path} is outside of the session's directory")));
+    }
+    cx.client.require_dir(&real)?;
+    let request = AccessRequest { paths: vec![place], ..AccessRequest::new(READ_TOOL, AccessKind::Read) };
+    if decide(&Rules::new(&loaded, Vec::new()), Mode::Ask, Policy::Ask, &request).policy != Policy::Allow {
+        return Err(Error::new(Kind::Forbidden, format!("a permission rule does not allow to read {path}")));
+    }
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => Error::not_found(format!("{path} does not exist")),
+        _ => Error::invalid_params(format!("{path} cannot be shown: {error}")),
+    };
+    let bytes = read_bounded(&real, FILE_BYTES_MAX).map_err(failed)?;
+    if image_type(&bytes).is_some() {
+        return Ok(FileView::new(real.display().to_string(), &bytes, None));
+    }
+    let text = decoded(&bytes);
+    if text.contains('\0') {
+        return Err(Error::invalid_params(format!("{path} is neither text nor an image")));
+    }
+    Ok(FileView::new(real.display().to_string(), &bytes, Some(text.into_owned())))
+}
