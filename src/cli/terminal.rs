@@ -16,4 +16,5 @@ mod partial_change;
 pub(super) mod remarks;
 pub(super) mod renderer;
 pub(super) mod status_line;
-mod word_wrap;
+pub(super) mod styled_text;
+pub(super) mod syntax;

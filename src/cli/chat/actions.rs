@@ -196,7 +196,7 @@ impl Chat {
         let mut events = self.session.client.follow(&self.session.id, 0, None).await?;
         for event in events.committed().await? {
             for block in transcript.apply(&event) {
-                renderer.render(&block).iter().for_each(|piece| text.push_str(piece.text()));
+                renderer.render(&block).into_iter().for_each(|piece| text += &piece.into_text());
             }
         }
         let failed = |error| Error::io(format_args!("writing {}", path.display()), error);

@@ -34,15 +34,16 @@ impl ChatView {
             Some(Overlay::Hunks(review)) => return screen.draw_overlay(review.rows(columns - 1, height, self.is_quiet())),
             None => {}
         }
-        let complete = self.output.rfind('\n').map_or(0, |end| end + 1);
-        let finished: String = self.output.drain(..complete).collect();
+        let finished = self.output.take_complete();
         let (rows, cursor) = self.rows((columns - 1).min(ROWS_COLUMNS_MAX), height);
         screen.draw(&finished, rows, cursor, (columns, height));
     }
 
     /// Returns the rows, and the row and column of the cursor.
     fn rows(&self, columns: usize, height: usize) -> (Vec<String>, (usize, usize)) {
-        let mut rows = wrapped(&self.output, columns);
+        let preview = self.renderer.preview();
+        let mut rows: Vec<String> =
+            self.output.partial_line().lines().chain(preview.lines()).flat_map(|line| wrapped(line, columns)).collect();
         rows.drain(..rows.len().saturating_sub(PARTIAL_ROWS));
         rows.retain(|row| !row.is_empty());
         rows.extend(self.work_rows(columns));

@@ -5,8 +5,9 @@ mod calls;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::markdown::MarkdownStream;
+use super::markdown::{MarkdownBlock, MarkdownLayout, MarkdownStream, fence_language};
 use super::remarks;
+use super::syntax::{LaterText, SyntaxThread};
 use crate::content::StopReason;
 use crate::event::{CompactionOutcome, Severity};
 use crate::id::{MessageId, ToolCallId};
@@ -15,19 +16,26 @@ use crate::terminal_text::{OutputFilter, output, output_line};
 use crate::transcript::{TranscriptBlock, TurnEndReason};
 
 /// A piece of output. Its only control sequences are nuncio's own colours.
-#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RenderedText {
     /// Text of the answer, for standard output.
     Answer(String),
     /// Progress, for standard error.
     Progress(String),
+    /// Text that is being rendered with colours.
+    Later { text: LaterText, is_answer: bool },
 }
 
 impl RenderedText {
-    /// Returns the text, whichever stream it is for.
-    pub(crate) fn text(&self) -> &str {
-        let (RenderedText::Answer(text) | RenderedText::Progress(text)) = self;
-        text
+    pub(crate) fn is_answer(&self) -> bool {
+        matches!(self, RenderedText::Answer(_) | RenderedText::Later { is_answer: true, .. })
+    }
+
+    /// Returns the text, whichever stream it is for. Waits for colours.
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            RenderedText::Answer(text) | RenderedText::Progress(text) => text,
+            RenderedText::Later { text, .. } => text.wait(),
+        }
     }
 }
 
@@ -39,8 +47,8 @@ pub(crate) struct RenderOptions {
     pub exact: bool,
     /// Renders a stored session: whole messages, including the user's.
     pub replay: bool,
-    /// Renders Markdown in answers, for a terminal of this width.
-    pub markdown: Option<usize>,
+    /// Renders Markdown in answers.
+    pub markdown: Option<MarkdownLayout>,
     /// Renders the prompts of all clients and the failures of turns, for a chat.
     pub conversation: bool,
     /// A user watches: the end of a turn says what the turn used.
@@ -54,10 +62,14 @@ pub(crate) struct TerminalRenderer {
     cwd: PathBuf,
     /// Output filters of the incomplete messages.
     filters: HashMap<MessageId, OutputFilter>,
-    /// Renders the answer that is being written.
-    markdown: Option<MarkdownStream>,
-    /// The message whose last line is not yet ended, and whether the message is a thought.
-    pub(crate) writing: Option<(MessageId, bool)>,
+    /// Renders code with colours.
+    pub(crate) syntax: SyntaxThread,
+    /// The answer that is being written.
+    markdown: MarkdownStream,
+    /// The queries of the language of its open block are being compiled.
+    is_prepared: bool,
+    /// The message whose last line or block is not yet ended, and whether the message is a thought.
+    writing: Option<(MessageId, bool)>,
     /// Incomplete messages of a replay, with their text so far: a replay shows whole messages.
     incomplete: Vec<(MessageId, bool, String)>,
     /// The call whose title was rendered last, with that title.
@@ -91,7 +103,9 @@ impl TerminalRenderer {
             options,
             cwd: cwd.into(),
             filters: HashMap::new(),
-            markdown: options.markdown.map(MarkdownStream::new),
+            syntax: SyntaxThread::default(),
+            markdown: MarkdownStream::new(),
+            is_prepared: false,
             writing: None,
             incomplete: Vec::new(),
             last_call: None,
@@ -102,7 +116,24 @@ impl TerminalRenderer {
 
     /// Sets the width of the terminal, for the next lines.
     pub(crate) fn resize(&mut self, columns: usize) {
-        self.markdown.iter_mut().for_each(|markdown| markdown.resize(columns));
+        self.options.markdown.iter_mut().for_each(|layout| layout.columns = columns);
+    }
+
+    /// Returns whether the last line that was rendered is not ended.
+    pub(crate) fn is_mid_line(&self) -> bool {
+        self.writing.as_ref().is_some_and(|(_, thought)| *thought || self.options.markdown.is_none())
+    }
+
+    /// Renders the block of Markdown that is being written, to be shown until it is complete.
+    pub(crate) fn preview(&self) -> String {
+        let is_answer = self.writing.as_ref().is_some_and(|(_, thought)| !thought);
+        self.options.markdown.filter(|_| is_answer).map(|layout| self.markdown.preview(layout)).unwrap_or_default()
+    }
+
+    /// Returns the end of the answer so far, if it is shown only when its block is complete.
+    pub(crate) fn last_line(&self) -> &str {
+        let is_answer = self.writing.as_ref().is_some_and(|(_, thought)| !thought);
+        if is_answer { self.markdown.last_line() } else { "" }
     }
 
     /// Makes the next line about a call begin with its title.
@@ -246,24 +277,53 @@ impl TerminalRenderer {
             true => text.to_string(),
             false => self.filters.entry(id.clone()).or_default().push(text),
         };
-        let text = match &mut self.markdown {
-            Some(markdown) if !thought => markdown.push(&text),
-            _ => text,
-        };
         let continues = self.writing.as_ref().is_some_and(|(open, _)| open == id);
-        let ended = if continues { None } else { self.end_line() };
+        let mut rendered = if continues { Vec::new() } else { self.end_line() };
         self.writing = Some((id.clone(), thought));
-        ended.into_iter().chain([self.message(thought, &text)]).collect()
+        if thought || self.options.markdown.is_none() {
+            rendered.push(self.message(thought, &text));
+        } else {
+            let blocks = self.markdown.push(&text);
+            rendered.extend(self.blocks(blocks));
+            self.prepare_colours();
+        }
+        rendered
     }
 
-    /// Ends the line of the message that is being written.
-    fn end_line(&mut self) -> Option<RenderedText> {
-        let (_, thought) = self.writing.take()?;
-        Some(match (thought, &mut self.markdown) {
-            (false, Some(markdown)) => RenderedText::Answer(markdown.finish()),
-            (false, None) => RenderedText::Answer("\n".into()),
-            (true, _) => RenderedText::Progress("\n".into()),
-        })
+    /// Renders blocks of the answer.
+    fn blocks(&mut self, blocks: Vec<MarkdownBlock>) -> Vec<RenderedText> {
+        let layout = self.options.markdown.unwrap_or_default();
+        self.is_prepared &= blocks.is_empty();
+        let rendered = blocks.into_iter().map(|block| match layout.colour && block.has_code() {
+            true => {
+                let text = self.syntax.render(move |syntax| block.render(layout, syntax));
+                RenderedText::Later { text, is_answer: true }
+            }
+            false => RenderedText::Answer(block.render(layout, None)),
+        });
+        rendered.filter(|piece| !matches!(piece, RenderedText::Answer(text) if text.is_empty())).collect()
+    }
+
+    /// Compiles the queries for the open block, if it is code.
+    fn prepare_colours(&mut self) {
+        let is_coloured = self.options.markdown.is_some_and(|layout| layout.colour);
+        if let (true, false, Some(line)) = (is_coloured, self.is_prepared, self.markdown.first_line()) {
+            fence_language(line).into_iter().for_each(|language| self.syntax.prepare(language));
+            self.is_prepared = true;
+        }
+    }
+
+    /// Ends the line or the block of the message that is being written.
+    fn end_line(&mut self) -> Vec<RenderedText> {
+        match self.writing.take() {
+            None => Vec::new(),
+            Some((_, true)) => vec![RenderedText::Progress("\n".into())],
+            Some((_, false)) if self.options.markdown.is_none() => vec![RenderedText::Answer("\n".into())],
+            Some((_, false)) => {
+                let blocks = self.markdown.finish();
+                self.blocks(blocks)
+            }
+        }
     }
 
     fn message_end(&mut self, id: &MessageId, thought: bool, text: &str, discarded: bool) -> Vec<RenderedText> {
@@ -275,7 +335,7 @@ impl TerminalRenderer {
         }
         self.filters.remove(id);
         let writing = self.writing.as_ref().is_some_and(|(open, _)| open == id);
-        if writing { self.end_line().into_iter().collect() } else { Vec::new() }
+        if writing { self.end_line() } else { Vec::new() }
     }
 
     /// Renders a line about the session, which needs no attention.
