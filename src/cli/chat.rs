@@ -20,6 +20,7 @@ mod key_answers;
 mod keys;
 mod memory;
 mod output_queue;
+mod pager;
 mod picker;
 mod question;
 mod rows;
@@ -51,7 +52,8 @@ use super::terminal::markdown::MarkdownLayout;
 use super::terminal::notify::Notifier;
 pub(crate) use super::terminal::notify::NotifyMode;
 use super::terminal::output::{Colours, print_stderr};
-use super::terminal::renderer::{RenderOptions, TerminalRenderer};
+use super::terminal::marks::needs_ascii;
+use super::terminal::renderer::{OWN_COMMAND, RenderOptions, TerminalRenderer};
 use super::terminal::status_line::columns;
 use crate::api::App;
 use crate::app::on_signal;
@@ -111,7 +113,7 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
         tasks,
         updates,
         view,
-        screen: Screen::new(options.plain),
+        screen: Screen::new(options.plain, needs_ascii(&app.services.environment)),
         draft,
         forms: SessionForms::default(),
         rendering,
@@ -201,6 +203,7 @@ impl Chat {
         self.session = ChatSession::follow(client.clone(), id.clone(), after).await?;
         let mut renderer = TerminalRenderer::new(self.rendering, &client.app().cwd);
         renderer.syntax = self.view.renderer.syntax.clone();
+        renderer.hint = if self.view.plain { format!(": nuncio sessions show {id}") } else { " (Ctrl-O)".into() };
         self.view.leave_session(renderer);
         self.view.info.session_id = id.as_str().into();
         let printed = self.view.output.take();
@@ -245,16 +248,16 @@ impl Chat {
             ChatUpdate::Sessions(sessions) => {
                 view.overlay = Some(Overlay::Sessions(SessionPicker::new(sessions, &view.info.cwd)));
             }
+            ChatUpdate::CommandOutput(lines) => {
+                view.shell.front_mut().into_iter().for_each(|(work, _)| work.detail.clone_from(&lines));
+            }
             ChatUpdate::CommandEnd { line, output, code, shared } => {
                 view.shell.pop_front();
-                let line_end = if output.is_empty() || output.ends_with('\n') { "" } else { "\n" };
-                view.print(&format!("$ {line}\n{output}{line_end}"));
-                let end = code.map_or("did not end by itself".to_owned(), |code| format!("exit code {code}"));
-                if code.is_some_and(|code| code != 0) {
-                    view.print(&format!("{end}\n"));
-                }
+                let end = code.map_or("stopped".to_owned(), |code| format!("exit code {code}"));
+                view.print_command(&line, &format!("{output}\n[{end}]"));
                 if shared {
-                    let text = format!("I ran this command:\n$ {line}\n{output}\n[{end}]");
+                    let text = format!("{OWN_COMMAND}{line}\n{output}\n[{end}]");
+                    view.notes.push(text.clone());
                     if let Err(error) = self.session.note(&text).await {
                         self.view.error(&error);
                     }

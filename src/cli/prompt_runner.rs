@@ -86,10 +86,13 @@ impl PromptRunner {
     pub(crate) async fn new(
         client: SessionClient,
         (session, after): (SessionId, Seq),
-        output: RunnerOutput,
+        mut output: RunnerOutput,
         approver: Approver,
         interrupted: CancellationToken,
     ) -> Result<PromptRunner> {
+        if output.is_kept {
+            output.renderer.hint = format!(": nuncio sessions show {session}");
+        }
         let events = client.follow(&session, after, approver.responder()).await?;
         Ok(PromptRunner {
             questions: TerminalQuestions::new(&client, &session, approver),
@@ -98,6 +101,7 @@ impl PromptRunner {
             status: StatusLine::new(output.status_line),
             activity: TurnActivity::default(),
             header_due: output.watched,
+            
             client,
             session,
             events,
@@ -288,14 +292,11 @@ impl PromptRunner {
                 if !rendered.is_empty() {
                     self.status.erase();
                 }
-                print_rendered(rendered)?;
+                print_rendered(rendered, self.output.ascii)?;
             }
             if let TranscriptBlock::Question(question) = block {
                 let resolved = |event: &Event| matches!(&event.body, Body::PermissionResolved(PermissionDecision { permission_id: Some(of), .. }) if of == question.id);
-                if self.deferred.iter().any(|event| resolved(event)) {
-                    // The line of another call, or a question, precedes the end of this one.
-                    self.output.renderer.name_next_call();
-                } else {
+                if !self.deferred.iter().any(|event| resolved(event)) {
                     self.status.erase();
                     self.questions.ask(&question, &self.output).await;
                 }

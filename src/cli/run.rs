@@ -133,6 +133,8 @@ fn output(app: &App, options: &RunOptions, colours: Colours) -> RunnerOutput {
         renderer: TerminalRenderer::new(rendering, &app.cwd),
         status_line: rendering.colour,
         watched,
+        is_kept: !options.ephemeral,
+        ascii: colours.ascii && colours.markdown,
     }
 }
 

@@ -8,6 +8,7 @@ use super::rows::{shortened, wrapped};
 use super::screen::Screen;
 use super::view::{ChatView, Overlay};
 use crate::cli::terminal::amounts::tokens;
+use crate::cli::terminal::lines::QUIET;
 use crate::cli::terminal::status_line::MARKS;
 use crate::terminal_text::output_line;
 
@@ -29,9 +30,13 @@ impl ChatView {
         let (columns, height) = size.unwrap_or((80, 24));
         let (columns, height) = (usize::from(columns).max(20), usize::from(height).max(6));
         self.renderer.resize(columns);
-        match &self.overlay {
+        match &mut self.overlay {
+            Some(Overlay::Text(pager)) => return screen.draw_overlay(pager.rows(columns - 1, height)),
             Some(Overlay::Sessions(picker)) => return screen.draw_overlay(picker.rows(columns - 1, height)),
-            Some(Overlay::Hunks(review)) => return screen.draw_overlay(review.rows(columns - 1, height, self.is_quiet())),
+            Some(Overlay::Hunks(review)) => {
+                let is_quiet = self.last_input.elapsed() >= QUIET;
+                return screen.draw_overlay(review.rows(columns - 1, height, is_quiet));
+            }
             None => {}
         }
         let finished = self.output.take_complete();
@@ -75,6 +80,13 @@ impl ChatView {
             let title = shortened(&output_line(&work.title), columns / 2);
             let text = format!("{} {title}  {seconds} s  {}", MARKS[seconds as usize % MARKS.len()], output_line(&work.detail));
             rows.push(shortened(text.trim_end(), columns));
+        }
+        if let Some((work, _)) = self.shell.front() {
+            rows.truncate(rows.len() - 1);
+            let seconds = work.since.elapsed().as_secs();
+            let title = shortened(&output_line(&work.title), columns - 12);
+            rows.push(format!("{} {title}  {seconds} s", MARKS[seconds as usize % MARKS.len()]));
+            rows.extend(work.detail.lines().map(|line| shortened(&format!("  {line}"), columns)));
         }
         let hidden = self.queue.len().saturating_sub(QUEUE_ROWS);
         let waiting = self.queue.iter().skip(hidden).map(|(_, text)| format!("  waits: {}", output_line(text)));

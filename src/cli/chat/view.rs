@@ -13,6 +13,7 @@ use super::forms::ChatForm;
 use super::hunks::HunkReview;
 use super::info::SessionInfo;
 use super::output_queue::OutputQueue;
+use super::pager::Pager;
 use super::picker::SessionPicker;
 use super::question::ChatQuestion;
 use crate::cli::terminal::activity::{CurrentWork, TurnActivity};
@@ -21,7 +22,7 @@ use crate::cli::terminal::notify::Notifier;
 use crate::cli::terminal::renderer::{RenderedText, TerminalRenderer};
 use crate::content::Cost;
 use crate::error::Error;
-use crate::event::{Actor, Body, Event, PermissionDecision};
+use crate::event::{Body, Event, PermissionDecision};
 use crate::id::{MessageId, PermissionId};
 use crate::terminal_text::{output, output_line};
 use crate::transcript::{Transcript, TranscriptBlock};
@@ -32,6 +33,7 @@ const EARLIER_LINES: usize = 400;
 /// A list on the alternate screen.
 pub(crate) enum Overlay {
     Sessions(SessionPicker),
+    Text(Pager),
     Hunks(HunkReview),
 }
 
@@ -66,6 +68,8 @@ pub(crate) struct ChatView {
     title: String,
     /// The commands of the user that run or wait, oldest first.
     pub shell: VecDeque<(CurrentWork, CancellationToken)>,
+    /// Messages with the output of commands of the user, which was printed.
+    pub notes: Vec<String>,
     pub busy: bool,
     pub info: SessionInfo,
     pub branch: Option<String>,
@@ -101,6 +105,7 @@ impl ChatView {
             control: String::new(),
             title: String::new(),
             shell: VecDeque::new(),
+            notes: Vec::new(),
             busy: false,
             info: SessionInfo::default(),
             branch: None,
@@ -131,8 +136,8 @@ impl ChatView {
 
     pub(crate) fn event(&mut self, event: &Event) {
         match &event.body {
-            Body::PermissionResolved(PermissionDecision { permission_id: Some(id), outcome, by, .. }) => {
-                self.resolved(id, outcome.allows(), by)
+            Body::PermissionResolved(PermissionDecision { permission_id: Some(id), .. }) => {
+                self.close_question(id)
             }
             Body::MessageCompleted { message_id, .. } => self.queue.retain(|(queued, _)| queued != message_id),
             Body::SessionUpdated { change } => {
@@ -146,6 +151,12 @@ impl ChatView {
         let mut transcript = std::mem::take(&mut self.transcript);
         for block in transcript.apply(event) {
             self.activity.apply(&block);
+            if let TranscriptBlock::UserMessage { text } = &block
+                && let Some(at) = self.notes.iter().position(|note| note == text)
+            {
+                self.notes.remove(at);
+                continue;
+            }
             self.block(&block);
             self.renderer.mode = self.info.mode.parse().ok();
             for piece in self.renderer.render(&block) {
@@ -153,15 +164,6 @@ impl ChatView {
             }
         }
         self.transcript = transcript;
-    }
-
-    /// Handles the end of a request. One that was answered here is closed already.
-    fn resolved(&mut self, id: &PermissionId, allowed: bool, by: &Actor) {
-        let was_open = self.questions.iter().any(|question| question.id == *id);
-        if was_open && allowed {
-            self.insert(&output(&format!("  allowed by {by}\n")));
-        }
-        self.close_question(id);
     }
 
     /// Closes a request, and shows the next one.
@@ -263,7 +265,6 @@ impl ChatView {
     /// Prints lines of the chat itself, before the line that is being written.
     pub(crate) fn print(&mut self, text: &str) {
         self.insert(&output(text));
-        self.renderer.name_next_call();
     }
 
     /// Inserts lines, escaped for a terminal, before the line that is being written.
@@ -271,12 +272,17 @@ impl ChatView {
         self.output.insert(lines);
     }
 
+    /// Prints a command of the user, with its output and how it ended.
+    pub(crate) fn print_command(&mut self, line: &str, text: &str) {
+        let rows = self.renderer.own_command(&output_line(line), text);
+        self.insert(&rows);
+    }
+
     /// Prints a diff in the unified format.
     pub(crate) fn print_diff(&mut self, diff: &str) {
         let text = output(diff);
-        let lines: String = text.lines().map(|line| self.renderer.diff_line(line).into_text()).collect();
+        let lines = self.renderer.short_diff(text.trim_end());
         self.insert(&lines);
-        self.renderer.name_next_call();
     }
 
     /// Prints an error.

@@ -78,6 +78,11 @@ impl MarkdownStream {
         blocks
     }
 
+    /// Forgets the message, which is written again. Returns whether blocks of it were completed.
+    pub(crate) fn discard(&mut self) -> bool {
+        std::mem::replace(self, MarkdownStream::new()).has_begun
+    }
+
     fn begun(&mut self, mut blocks: Vec<MarkdownBlock>) -> Vec<MarkdownBlock> {
         if let (Some(first), false) = (blocks.first_mut(), self.has_begun) {
             first.is_apart = false;

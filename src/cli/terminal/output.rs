@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
+use super::marks::{in_ascii, needs_ascii};
 use super::renderer::RenderedText;
 use crate::config::Environment;
 use crate::error::{Error, Kind, Result};
@@ -16,6 +17,8 @@ pub(crate) struct Colours {
     pub stderr: bool,
     /// Standard output is a terminal on which Markdown is formatted, also without colours.
     pub markdown: bool,
+    /// The locale is not UTF-8: marks are written in ASCII.
+    pub ascii: bool,
 }
 
 impl Colours {
@@ -24,7 +27,7 @@ impl Colours {
         let (stdout, stderr) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
         let is_dumb = environment.get("TERM") == Some("dumb");
         let wanted = environment.get("NO_COLOR").is_none() && !is_dumb;
-        Colours { stdout: wanted && stdout, stderr: wanted && stderr, markdown: stdout && !is_dumb }
+        Colours { stdout: wanted && stdout, stderr: wanted && stderr, markdown: stdout && !is_dumb, ascii: needs_ascii(environment) }
     }
 }
 
@@ -52,12 +55,15 @@ pub(crate) fn event_line(event: &Event) -> Result<String> {
     Ok(line + "\n")
 }
 
-/// Writes answers to standard output and progress to standard error.
-pub(crate) fn print_rendered(pieces: Vec<RenderedText>) -> Result<()> {
+/// Writes answers to standard output and progress to standard error, with marks in ASCII if `ascii`
+/// is true.
+pub(crate) fn print_rendered(pieces: Vec<RenderedText>, ascii: bool) -> Result<()> {
     for piece in pieces {
-        match piece.is_answer() {
-            true => print_exact(piece.into_text())?,
-            false => print_stderr(piece.into_text()),
+        let (is_answer, text) = (piece.is_answer(), piece.into_text());
+        let text = if ascii { in_ascii(&text) } else { text };
+        match is_answer {
+            true => print_exact(text)?,
+            false => print_stderr(text),
         }
     }
     Ok(())

@@ -1,6 +1,8 @@
 //! Text with styles, and its rows on a terminal.
 
-use unicode_width::UnicodeWidthStr;
+use std::ops::Range;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// One of the 16 colours of terminals that is legible on a light and on a dark background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +73,25 @@ impl StyledText {
         }
     }
 
+    /// Reduces the text to `columns` columns.
+    pub(crate) fn shorten(&mut self, columns: usize) {
+        if self.width() <= columns {
+            return;
+        }
+        let mut left = columns.saturating_sub(1);
+        for span in std::mem::take(&mut self.0) {
+            let fits = |character: &char| {
+                let width = character.width().unwrap_or(0);
+                let fits = width <= left;
+                left = if fits { left - width } else { 0 };
+                fits
+            };
+            let text: String = span.text.chars().take_while(fits).collect();
+            self.push(&text, span.style);
+        }
+        self.push("…", TextStyle::default());
+    }
+
     /// Removes the spaces at the end.
     pub(crate) fn trim_end(&mut self) {
         while let Some(last) = self.0.last_mut() {
@@ -84,6 +105,24 @@ impl StyledText {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Returns the text without its styles.
+    pub(crate) fn text(&self) -> String {
+        self.0.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// Underlines a part of the text, by its bytes.
+    pub(crate) fn underline(&mut self, part: Range<usize>) {
+        let (mut at, spans) = (0, std::mem::take(&mut self.0));
+        for span in spans {
+            let cut = |bytes: usize| bytes.clamp(at, at + span.text.len()) - at;
+            let (start, end) = (cut(part.start), cut(part.end));
+            self.push(&span.text[..start], span.style);
+            self.push(&span.text[start..end], TextStyle { underlined: true, ..span.style });
+            self.push(&span.text[end..], span.style);
+            at += span.text.len();
+        }
     }
 
     /// Returns the width in columns.
