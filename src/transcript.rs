@@ -17,7 +17,7 @@ use crate::event::{
 };
 use crate::id::{MessageId, PermissionId, ToolCallId};
 
-pub use block::{Denial, PermissionQuestion, ToolEndBlock, ToolOutcome, TranscriptBlock, TurnEndReason};
+pub use block::{CallPermission, Denial, PermissionQuestion, ToolEndBlock, ToolOutcome, TranscriptBlock, TurnEndReason};
 
 /// The state that is folded from events. Events must be added in order, starting at any point of
 /// the log. The text of a message appears once, even if it arrives both in deltas and as a whole.
@@ -25,8 +25,14 @@ pub use block::{Denial, PermissionQuestion, ToolEndBlock, ToolOutcome, Transcrip
 pub struct Transcript {
     /// Number of bytes received of each incomplete message.
     received: HashMap<MessageId, usize>,
+    /// When the first piece of each incomplete message arrived, in milliseconds.
+    message_began_ms: HashMap<MessageId, u64>,
     /// Titles of the running tool calls.
     titles: HashMap<ToolCallId, String>,
+    /// Kinds of the running tool calls, and when they started or were allowed, in milliseconds.
+    began: HashMap<ToolCallId, (ToolKind, u64)>,
+    /// Answers that allowed running tool calls.
+    permissions: HashMap<ToolCallId, CallPermission>,
     /// The files that the running tool calls named at their start.
     paths: HashMap<ToolCallId, Vec<PathBuf>>,
     /// Running tool calls whose content is shown by other blocks.
@@ -50,26 +56,27 @@ impl Transcript {
     /// Adds an event and returns the changes.
     pub fn apply<'a>(&mut self, event: &'a Event) -> Vec<TranscriptBlock<'a>> {
         let block = match &event.body {
-            Body::MessageDelta { message_id, role, offset, text } => self.delta(message_id, *role, *offset as usize, text),
+            Body::MessageDelta { message_id, role, offset, text } => {
+                self.message_began_ms.entry(message_id.clone()).or_insert(event.at_ms);
+                self.delta(message_id, *role, *offset as usize, text)
+            }
             Body::MessageCompleted { role: Role::Custom, parts, extra, .. } => {
                 let text = parts.iter().find_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None });
                 let title = extra.custom_type.as_deref().unwrap_or("custom");
                 Some(TranscriptBlock::Notice { severity: Severity::Info, title, description: text })
             }
             Body::MessageCompleted { message_id, role, parts, discarded, .. } => {
-                return self.message(message_id, *role, parts, *discarded);
+                return self.message(message_id, *role, parts, *discarded, event.at_ms);
             }
             Body::ToolInput { name, bytes, path } => {
                 Some(TranscriptBlock::ToolInput { name, bytes: *bytes, path: path.as_deref() })
             }
             Body::ToolStarted(ToolStart { tool_call_id, name, title, kind, locations, .. }) => {
                 self.paths.insert(tool_call_id.clone(), locations.iter().map(|location| location.path.clone()).collect());
+                self.began.insert(tool_call_id.clone(), (*kind, event.at_ms));
                 self.tool_started(tool_call_id, name, title, *kind)
             }
-            Body::ToolCompleted(ToolEnd { tool_call_id, status, content, details, .. }) => {
-                let code = details.as_ref().and_then(|details| details["exitCode"].as_i64());
-                Some(self.tool_completed(tool_call_id, *status, code, content))
-            }
+            Body::ToolCompleted(end) => Some(self.tool_completed(end, event.at_ms)),
             Body::PermissionRequested(PermissionRequest {
                 permission_id, tool_call_id, tool, content, options, review, ..
             }) => {
@@ -81,7 +88,7 @@ impl Transcript {
                 let (id, call) = (permission_id, tool_call_id);
                 Some(TranscriptBlock::Question(PermissionQuestion { id, call, title, content, options, review, is_done }))
             }
-            body @ Body::PermissionResolved { .. } => self.decided(body),
+            body @ Body::PermissionResolved { .. } => self.decided(body, event.at_ms),
             Body::PlanUpdated { entries } => Some(TranscriptBlock::Plan(entries)),
             body if body.is_context() => None,
             Body::Notice(Notice { severity, title, description, .. }) => {
@@ -161,19 +168,27 @@ impl Transcript {
         Some(TranscriptBlock::MessageText { id, thought, text: self.fresh(id, offset, text)?.into() })
     }
 
-    fn message<'a>(&mut self, id: &'a MessageId, role: Role, parts: &[Part], discarded: bool) -> Vec<TranscriptBlock<'a>> {
+    fn message<'a>(
+        &mut self,
+        id: &'a MessageId,
+        role: Role,
+        parts: &[Part],
+        discarded: bool,
+        at_ms: u64,
+    ) -> Vec<TranscriptBlock<'a>> {
         let text = plain_text(parts);
         let Some(thought) = is_thought(role) else {
             return (role == Role::User).then_some(TranscriptBlock::UserMessage { text }).into_iter().collect();
         };
         let fresh = self.fresh(id, 0, &text).map(|fresh| fresh.to_string());
         self.received.remove(id);
+        let duration = self.message_began_ms.remove(id).map(|began| Duration::from_millis(at_ms.saturating_sub(began)));
         let rest = fresh.map(|text| TranscriptBlock::MessageText { id, thought, text: text.into() });
-        rest.into_iter().chain([TranscriptBlock::MessageEnd { id, thought, text, discarded }]).collect()
+        rest.into_iter().chain([TranscriptBlock::MessageEnd { id, thought, text, discarded, duration }]).collect()
     }
 
     /// Handles the decision on a call: an answer, or the result of a rule or the mode.
-    fn decided<'a>(&mut self, body: &'a Body) -> Option<TranscriptBlock<'a>> {
+    fn decided<'a>(&mut self, body: &'a Body, at_ms: u64) -> Option<TranscriptBlock<'a>> {
         let Body::PermissionResolved(PermissionDecision { permission_id, tool_call_id, tool, outcome, by, reason, .. }) = body
         else {
             return None;
@@ -182,6 +197,11 @@ impl Transcript {
         let title = tool.as_ref().map(|tool| &tool.title).or_else(|| self.titles.get(tool_call_id)).cloned();
         let title = title.unwrap_or_default();
         if outcome.allows() {
+            self.began.entry(tool_call_id.clone()).and_modify(|(_, began)| *began = at_ms);
+            if permission_id.is_some() {
+                let permission = CallPermission { by: by.clone(), choice: choice.clone() };
+                self.permissions.insert(tool_call_id.clone(), permission);
+            }
             return choice.map(|choice| TranscriptBlock::Granted { call: tool_call_id, title, choice });
         }
         let cancelled = *outcome == PermissionOutcome::Cancelled;
@@ -250,15 +270,14 @@ impl Transcript {
         Some(TranscriptBlock::ToolStart { id, title, kind })
     }
 
-    fn tool_completed<'a>(
-        &mut self,
-        id: &'a ToolCallId,
-        status: ToolStatus,
-        code: Option<i64>,
-        content: &'a [ToolContent],
-    ) -> TranscriptBlock<'a> {
+    fn tool_completed<'a>(&mut self, end: &'a ToolEnd, at_ms: u64) -> TranscriptBlock<'a> {
+        let ToolEnd { tool_call_id: id, status, content: whole, details, .. } = end;
+        let (status, code) = (*status, details.as_ref().and_then(|details| details["exitCode"].as_i64()));
         let title = self.titles.remove(id).unwrap_or_default();
         self.paths.remove(id);
+        let began = self.began.remove(id);
+        let duration = began.map(|(_, began)| Duration::from_millis(at_ms.saturating_sub(began)));
+        let (kind, permission, details) = (began.map(|(kind, _)| kind), self.permissions.remove(id), details.as_ref());
         let outcome = match (status, code) {
             (ToolStatus::Failed, _) => ToolOutcome::Failed,
             (_, Some(code)) => ToolOutcome::Exited(code),
@@ -266,15 +285,28 @@ impl Transcript {
         };
         let is_completed = status == ToolStatus::Completed;
         let (proposed, is_denied) = (self.proposed.remove(id).unwrap_or_default(), self.denied.remove(id));
-        let has_all = is_completed && proposed.iter().all(|change| content.contains(change));
-        let content: Vec<&ToolContent> = content.iter().filter(|content| !(has_all && proposed.contains(content))).collect();
+        let has_all = is_completed && proposed.iter().all(|change| whole.contains(change));
+        let content: Vec<&ToolContent> = whole.iter().filter(|content| !(has_all && proposed.contains(content))).collect();
         let is_shown = self.shown.remove(id);
         let already_shown = match status {
             ToolStatus::Completed => is_shown || (has_all && content.is_empty() && !proposed.is_empty()),
             _ => is_denied,
         };
         let proposed = if has_all || !is_completed { Vec::new() } else { proposed };
-        TranscriptBlock::ToolEnd(ToolEndBlock { id, title, outcome, content, proposed, already_shown })
+        TranscriptBlock::ToolEnd(ToolEndBlock {
+            id,
+            title,
+            outcome,
+            kind,
+            details,
+            duration,
+            permission,
+            is_denied,
+            whole,
+            content,
+            proposed,
+            already_shown,
+        })
     }
 
     /// Updates the title of a call. Returns its content so far if that changed, unless other blocks

@@ -19,6 +19,8 @@ mod input;
 mod key_answers;
 mod keys;
 mod memory;
+mod output_queue;
+mod pager;
 mod picker;
 mod question;
 mod rows;
@@ -46,10 +48,12 @@ use self::updates::{ChatTasks, ChatUpdate};
 use self::view::{ChatView, Overlay};
 use super::flags::run_options::ChatOptions;
 use super::sessions::opening;
+use super::terminal::markdown::MarkdownLayout;
 use super::terminal::notify::Notifier;
 pub(crate) use super::terminal::notify::NotifyMode;
 use super::terminal::output::{Colours, print_stderr};
-use super::terminal::renderer::{RenderOptions, TerminalRenderer};
+use super::terminal::marks::needs_ascii;
+use super::terminal::renderer::{OWN_COMMAND, RenderOptions, TerminalRenderer};
 use super::terminal::status_line::columns;
 use crate::api::App;
 use crate::app::on_signal;
@@ -95,8 +99,8 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
     let client = opening::client(app, &options.session)?;
     let (id, _) = opening::open(&client, &options.session).await?;
     let colour = colours.stdout && !options.plain;
-    let rendering =
-        RenderOptions { colour, markdown: colour.then(columns), watched: true, conversation: true, ..RenderOptions::default() };
+    let markdown = (!options.plain).then(|| MarkdownLayout { columns: columns(), colour });
+    let rendering = RenderOptions { colour, markdown, watched: true, conversation: true, ..RenderOptions::default() };
     let renderer = TerminalRenderer::new(rendering, &app.cwd);
     let notifier = Notifier::new(options.notify, &app.services.environment);
     let mut view = ChatView::new(renderer, colour, notifier, app.places.data.join("chat-history.ndjson"));
@@ -109,7 +113,7 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
         tasks,
         updates,
         view,
-        screen: Screen::new(options.plain),
+        screen: Screen::new(options.plain, needs_ascii(&app.services.environment)),
         draft,
         forms: SessionForms::default(),
         rendering,
@@ -158,6 +162,7 @@ impl Chat {
                 },
                 Some(update) = self.updates.recv() => self.update(update).await,
                 request = self.forms.next(), if self.view.form.is_none() => self.view.form = Some(ChatForm::new(request)),
+                () = self.view.renderer.syntax.done() => {}
                 () = withdrawn(&mut self.view.form) => self.end_form(None),
                 () = tokio::time::sleep(tick.unwrap_or_default()), if tick.is_some() => {}
                 () = tokio::time::sleep_until(held.unwrap_or_else(Instant::now).into()), if held.is_some() => {
@@ -181,7 +186,7 @@ impl Chat {
             }
             self.due.get_or_insert_with(|| Instant::now() + FRAME);
         };
-        let rest = self.view.rest();
+        let rest = self.view.output.take();
         let unsent = self.view.composer.take();
         self.draft.save(&unsent);
         if !unsent.trim().is_empty() {
@@ -196,14 +201,17 @@ impl Chat {
         let client = self.session.client.clone();
         let (after, hidden) = if continues { session::before_last_turns(&client, id, TURNS_SHOWN).await? } else { (0, 0) };
         self.session = ChatSession::follow(client.clone(), id.clone(), after).await?;
-        self.view.leave_session(TerminalRenderer::new(self.rendering, &client.app().cwd));
+        let mut renderer = TerminalRenderer::new(self.rendering, &client.app().cwd);
+        renderer.syntax = self.view.renderer.syntax.clone();
+        renderer.hint = if self.view.plain { format!(": nuncio sessions show {id}") } else { " (Ctrl-O)".into() };
+        self.view.leave_session(renderer);
         self.view.info.session_id = id.as_str().into();
-        let printed = std::mem::take(&mut self.view.output);
+        let printed = self.view.output.take();
         for event in self.session.events.committed().await? {
             self.view.event(&event);
         }
         self.view.shorten_earlier(hidden);
-        self.view.output.insert_str(0, &printed);
+        self.view.output.insert_first(&printed);
         self.attach_forms();
         self.tasks.read_info(id);
         self.tasks.read_commands(id);
@@ -240,16 +248,16 @@ impl Chat {
             ChatUpdate::Sessions(sessions) => {
                 view.overlay = Some(Overlay::Sessions(SessionPicker::new(sessions, &view.info.cwd)));
             }
+            ChatUpdate::CommandOutput(lines) => {
+                view.shell.front_mut().into_iter().for_each(|(work, _)| work.detail.clone_from(&lines));
+            }
             ChatUpdate::CommandEnd { line, output, code, shared } => {
                 view.shell.pop_front();
-                let line_end = if output.is_empty() || output.ends_with('\n') { "" } else { "\n" };
-                view.print(&format!("$ {line}\n{output}{line_end}"));
-                let end = code.map_or("did not end by itself".to_owned(), |code| format!("exit code {code}"));
-                if code.is_some_and(|code| code != 0) {
-                    view.print(&format!("{end}\n"));
-                }
+                let end = code.map_or("stopped".to_owned(), |code| format!("exit code {code}"));
+                view.print_command(&line, &format!("{output}\n[{end}]"));
                 if shared {
-                    let text = format!("I ran this command:\n$ {line}\n{output}\n[{end}]");
+                    let text = format!("{OWN_COMMAND}{line}\n{output}\n[{end}]");
+                    view.notes.push(text.clone());
                     if let Err(error) = self.session.note(&text).await {
                         self.view.error(&error);
                     }

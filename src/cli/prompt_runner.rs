@@ -19,13 +19,12 @@ use self::elsewhere::EndedTurn;
 use self::questions::TerminalQuestions;
 use self::runner_output::RunnerOutput;
 use super::errors::{CHECKS_FAILED, DENIED, exit_code, report, stop_code};
-use super::terminal::activity::TurnActivity;
+use super::terminal::activity::{CurrentWork, TurnActivity};
 use super::terminal::ask::Approver;
 use super::terminal::input_queue::{InputLine, InputQueue};
 use super::terminal::output::{print_event, print_question, print_rendered, print_stderr};
 use super::terminal::remarks::hosted_agent;
-use super::terminal::renderer::RenderedText;
-use super::terminal::status_line::StatusLine;
+use super::terminal::status_line::{StatusLine, WORK_SHOWN};
 use crate::api::{GetSession, Prompt, PromptParams, SessionParams, turn_end};
 use crate::client::{SessionClient, SessionEvents};
 use crate::content::{BudgetLimits, Part, StopReason};
@@ -87,10 +86,13 @@ impl PromptRunner {
     pub(crate) async fn new(
         client: SessionClient,
         (session, after): (SessionId, Seq),
-        output: RunnerOutput,
+        mut output: RunnerOutput,
         approver: Approver,
         interrupted: CancellationToken,
     ) -> Result<PromptRunner> {
+        if output.is_kept {
+            output.renderer.hint = format!(": nuncio sessions show {session}");
+        }
         let events = client.follow(&session, after, approver.responder()).await?;
         Ok(PromptRunner {
             questions: TerminalQuestions::new(&client, &session, approver),
@@ -99,6 +101,7 @@ impl PromptRunner {
             status: StatusLine::new(output.status_line),
             activity: TurnActivity::default(),
             header_due: output.watched,
+            
             client,
             session,
             events,
@@ -204,7 +207,7 @@ impl PromptRunner {
                 },
                 Ok(()) = self.starting.changed() => self.show_starting(),
                 // A question is on the last line.
-                () = self.status.tick(), if !asking && self.output.renderer.writing.is_none() => self.status.write(),
+                () = self.status.tick(), if !asking && !self.output.renderer.is_mid_line() => self.status.write(),
                 line = input.line() => match line {
                     Ok(InputLine::Interrupt {}) => cancel.cancel(),
                     Ok(InputLine::Message { content }) => input.push(content),
@@ -285,18 +288,15 @@ impl PromptRunner {
                     self.output.renderer.mode = session.and_then(|session| session.log.state(|state| state.mode.known()));
                 }
                 let mut rendered = self.output.renderer.render(&block);
-                rendered.retain(|piece| self.output.answers || matches!(piece, RenderedText::Progress(_)));
+                rendered.retain(|piece| self.output.answers || !piece.is_answer());
                 if !rendered.is_empty() {
                     self.status.erase();
                 }
-                print_rendered(rendered)?;
+                print_rendered(rendered, self.output.ascii)?;
             }
             if let TranscriptBlock::Question(question) = block {
                 let resolved = |event: &Event| matches!(&event.body, Body::PermissionResolved(PermissionDecision { permission_id: Some(of), .. }) if of == question.id);
-                if self.deferred.iter().any(|event| resolved(event)) {
-                    // The line of another call, or a question, precedes the end of this one.
-                    self.output.renderer.name_next_call();
-                } else {
+                if !self.deferred.iter().any(|event| resolved(event)) {
                     self.status.erase();
                     self.questions.ask(&question, &self.output).await;
                 }
@@ -326,7 +326,12 @@ impl PromptRunner {
             },
             _ => {}
         }
-        self.status.show_work(self.activity.current());
+        let mut work = self.activity.current();
+        let line = self.output.renderer.last_line().trim_start();
+        // A block of an answer is printed when it is complete.
+        let is_shown = |work: &&mut CurrentWork| !line.is_empty() && work.since.elapsed() >= WORK_SHOWN;
+        work.iter_mut().filter(is_shown).for_each(|work| work.detail = line.into());
+        self.status.show_work(work);
     }
 
     /// Prints a line about the session once, when its model or its hosted agent is known.

@@ -24,6 +24,7 @@ use super::prompt_runner::runner_output::RunnerOutput;
 use super::sessions::opening;
 use super::terminal::ask::Approver;
 use super::terminal::input_queue::InputQueue;
+use super::terminal::markdown::MarkdownLayout;
 use super::terminal::output::{Colours, print_json, print_stderr};
 use super::terminal::renderer::{RenderOptions, TerminalRenderer};
 use super::terminal::status_line::columns;
@@ -121,7 +122,7 @@ fn output(app: &App, options: &RunOptions, colours: Colours) -> RunnerOutput {
         OutputFormat::Text | OutputFormat::Json => RenderOptions {
             colour: colours.stderr && !options.plain,
             exact: !std::io::stdout().is_terminal(),
-            markdown: (colours.stdout && !options.plain).then(columns),
+            markdown: (colours.markdown && !options.plain).then(|| MarkdownLayout { columns: columns(), colour: colours.stdout }),
             watched,
             ..RenderOptions::default()
         },
@@ -132,6 +133,8 @@ fn output(app: &App, options: &RunOptions, colours: Colours) -> RunnerOutput {
         renderer: TerminalRenderer::new(rendering, &app.cwd),
         status_line: rendering.colour,
         watched,
+        is_kept: !options.ephemeral,
+        ascii: colours.ascii && colours.markdown,
     }
 }
 

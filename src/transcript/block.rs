@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::content::{Cost, PermissionOption, PlanEntry, ReviewOffer, StopReason, ToolCategory, ToolContent, ToolKind, Usage};
 use crate::event::{Actor, ChildEnd, ChildLabel, CompactionOutcome, Severity};
 use crate::id::{MessageId, PermissionId, ToolCallId};
@@ -29,6 +31,8 @@ pub enum TranscriptBlock<'a> {
         thought: bool,
         text: String,
         discarded: bool,
+        /// Time since its first piece, if it arrived in pieces.
+        duration: Option<Duration>,
     },
     /// The model writes the arguments of a tool call.
     ToolInput {
@@ -134,6 +138,18 @@ pub struct ToolEndBlock<'a> {
     /// The last title of the call; empty if its start is not known.
     pub title: String,
     pub outcome: ToolOutcome,
+    /// The kind of the tool, if the start of the call is known.
+    pub kind: Option<ToolKind>,
+    /// The typed result of the tool.
+    pub details: Option<&'a Value>,
+    /// Time since the start of the call, or since its permission.
+    pub duration: Option<Duration>,
+    /// The answer to a permission request that allowed the call.
+    pub permission: Option<CallPermission>,
+    /// True if a block has reported the denial of the call.
+    pub is_denied: bool,
+    /// The whole content.
+    pub whole: &'a [ToolContent],
     /// The content, without what the permission request showed.
     pub content: Vec<&'a ToolContent>,
     /// The changes that the permission request showed, if others were made.
@@ -141,6 +157,14 @@ pub struct ToolEndBlock<'a> {
     /// True if earlier blocks already showed the content: a question with the same change, a plan,
     /// or a denial.
     pub already_shown: bool,
+}
+
+/// The answer to a permission request that allowed a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallPermission {
+    pub by: Actor,
+    /// The name of the option, if it holds for the whole session.
+    pub choice: Option<String>,
 }
 
 /// The denial of a tool call. `cancelled` is true if the turn was cancelled while the question was

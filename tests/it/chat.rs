@@ -7,6 +7,7 @@ mod first_start;
 mod plain;
 mod remote;
 mod requests;
+mod rows;
 mod screens;
 mod sessions;
 

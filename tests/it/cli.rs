@@ -10,6 +10,7 @@ mod hints;
 mod import;
 mod input;
 mod login;
+mod markdown;
 mod packaging;
 mod resume;
 mod run;

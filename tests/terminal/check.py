@@ -9,6 +9,7 @@ import sys
 import time
 
 import tmux_cases
+from commonmark import commonmark, large
 from conversation import PROMPT, RESUME, USAGE, faults, forbidden, matches
 from recorder import FRAME_END
 from recordings import chat, composer, record, until_ready
@@ -167,6 +168,9 @@ for name, _, _, widths, longest, may_leave in STORMS[2:]:
         missing, repeated, remains = faults(conversation.expected + [RESUME, "exit code 0"], lines)
         case(f"tmux, {name}: each line in order", missing, f"{resizes} sizes")
         check_remains(f"tmux, {name}", repeated + remains, may_leave)
+
+case("each word of the examples of CommonMark, in order", attempt("CommonMark", commonmark) or [])
+case("large Markdown takes linear time", attempt("large Markdown", large) or [])
 
 print(f"{passed} passed, {len(failed)} failed")
 sys.exit(bool(failed))

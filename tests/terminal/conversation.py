@@ -27,9 +27,9 @@ class Conversation:
         ]
         # The lines of the terminal above the composer: texts or patterns.
         self.expected = ["", f"> {PROMPT}", ""]
-        self.expected += [line for _, line in first]
+        self.expected += self.rows(first)
         self.expected += [f"● `{command}`", "  started", "  finished", "  exit code: 0"]
-        self.expected += [line for _, line in second] + [USAGE]
+        self.expected += self.rows(second) + [USAGE]
 
     def answer(self, count):
         """Returns kinds and lines. nuncio does not break them: code, short lines and long words."""
@@ -55,6 +55,16 @@ class Conversation:
                 return kind, f"line-{number:04}-{filler}"
             case _:
                 return kind, f"{start} {filler}".rstrip()
+
+    @staticmethod
+    def rows(lines):
+        """Returns the rows of an answer: rules surround code."""
+        rows, in_code = [], False
+        for kind, line in lines:
+            if (kind == "code") != in_code:
+                rows, in_code = [*rows, "───"], not in_code
+            rows.append(line)
+        return rows
 
     @staticmethod
     def markdown(lines):

@@ -12,12 +12,14 @@ use super::commands::{self, ChatCommand, CommandRow};
 use super::info::SessionInfo;
 use super::keys::TerminalModes;
 use super::memory;
+use super::pager::Pager;
 use super::state::Chat;
+use super::view::Overlay;
 use crate::api::{NewSessionParams, OpenSessionParams, SetTitle, SetTitleParams};
 use crate::cli::sessions::opening;
 use crate::cli::terminal::activity::CurrentWork;
 use crate::cli::terminal::notify;
-use crate::cli::terminal::renderer::{RenderOptions, TerminalRenderer};
+use crate::cli::terminal::renderer::{RenderOptions, RenderedText, TerminalRenderer};
 use crate::content::Part;
 use crate::error::{Error, Result};
 use crate::event::Delivery;
@@ -191,18 +193,44 @@ impl Chat {
     async fn export(&mut self, file: &str) -> Result<()> {
         let name = if file.is_empty() { format!("{}.txt", self.session.id) } else { file.to_owned() };
         let path = self.session.client.app().cwd.join(&name);
-        let mut renderer = TerminalRenderer::new(RenderOptions { replay: true, ..RenderOptions::default() }, &self.directory());
-        let (mut transcript, mut text) = (Transcript::default(), String::new());
-        let mut events = self.session.client.follow(&self.session.id, 0, None).await?;
-        for event in events.committed().await? {
-            for block in transcript.apply(&event) {
-                renderer.render(&block).iter().for_each(|piece| text.push_str(piece.text()));
-            }
-        }
+        let text = self.conversation(false).await?;
         let failed = |error| Error::io(format_args!("writing {}", path.display()), error);
         let mut written = std::fs::File::options().write(true).create_new(true).open(&path).map_err(failed)?;
         std::io::Write::write_all(&mut written, text.as_bytes()).map_err(failed)?;
         self.view.print(&format!("wrote {}\n", path.display()));
+        Ok(())
+    }
+
+    /// Returns the whole conversation as text.
+    async fn conversation(&self, colour: bool) -> Result<String> {
+        let options = RenderOptions { replay: true, colour, ..RenderOptions::default() };
+        let mut renderer = TerminalRenderer::new(options, &self.directory());
+        renderer.syntax = self.view.renderer.syntax.clone();
+        let (mut transcript, mut pieces) = (Transcript::default(), Vec::new());
+        let mut events = self.session.client.follow(&self.session.id, 0, None).await?;
+        for event in events.committed().await? {
+            transcript.apply(&event).iter().for_each(|block| pieces.extend(renderer.render(block)));
+        }
+        Ok(pieces.into_iter().map(RenderedText::into_text).collect())
+    }
+
+    /// Shows the permission request, or the last texts of which rows were omitted, on the alternate
+    /// screen.
+    pub(super) fn show_folded(&mut self) {
+        if self.view.plain {
+            return;
+        }
+        let (text, line) = match self.view.questions.first() {
+            Some(question) => (question.content().iter().map(|line| format!("{line}\n")).collect(), 0),
+            None => self.view.renderer.folded.whole(&self.view.renderer.layout()),
+        };
+        self.view.overlay = Some(Overlay::Text(Pager::new(text, line, true)));
+    }
+
+    /// Shows the whole conversation on the alternate screen.
+    pub(super) async fn show_conversation(&mut self) -> Result<()> {
+        let text = self.conversation(self.view.colour).await?;
+        self.view.overlay = Some(Overlay::Text(Pager::new(text, usize::MAX, false)));
         Ok(())
     }
 

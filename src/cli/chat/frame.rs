@@ -8,6 +8,7 @@ use super::rows::{shortened, wrapped};
 use super::screen::Screen;
 use super::view::{ChatView, Overlay};
 use crate::cli::terminal::amounts::tokens;
+use crate::cli::terminal::lines::QUIET;
 use crate::cli::terminal::status_line::MARKS;
 use crate::terminal_text::output_line;
 
@@ -29,20 +30,25 @@ impl ChatView {
         let (columns, height) = size.unwrap_or((80, 24));
         let (columns, height) = (usize::from(columns).max(20), usize::from(height).max(6));
         self.renderer.resize(columns);
-        match &self.overlay {
+        match &mut self.overlay {
+            Some(Overlay::Text(pager)) => return screen.draw_overlay(pager.rows(columns - 1, height)),
             Some(Overlay::Sessions(picker)) => return screen.draw_overlay(picker.rows(columns - 1, height)),
-            Some(Overlay::Hunks(review)) => return screen.draw_overlay(review.rows(columns - 1, height, self.is_quiet())),
+            Some(Overlay::Hunks(review)) => {
+                let is_quiet = self.last_input.elapsed() >= QUIET;
+                return screen.draw_overlay(review.rows(columns - 1, height, is_quiet));
+            }
             None => {}
         }
-        let complete = self.output.rfind('\n').map_or(0, |end| end + 1);
-        let finished: String = self.output.drain(..complete).collect();
+        let finished = self.output.take_complete();
         let (rows, cursor) = self.rows((columns - 1).min(ROWS_COLUMNS_MAX), height);
         screen.draw(&finished, rows, cursor, (columns, height));
     }
 
     /// Returns the rows, and the row and column of the cursor.
     fn rows(&self, columns: usize, height: usize) -> (Vec<String>, (usize, usize)) {
-        let mut rows = wrapped(&self.output, columns);
+        let preview = self.renderer.preview();
+        let mut rows: Vec<String> =
+            self.output.partial_line().lines().chain(preview.lines()).flat_map(|line| wrapped(line, columns)).collect();
         rows.drain(..rows.len().saturating_sub(PARTIAL_ROWS));
         rows.retain(|row| !row.is_empty());
         rows.extend(self.work_rows(columns));
@@ -74,6 +80,13 @@ impl ChatView {
             let title = shortened(&output_line(&work.title), columns / 2);
             let text = format!("{} {title}  {seconds} s  {}", MARKS[seconds as usize % MARKS.len()], output_line(&work.detail));
             rows.push(shortened(text.trim_end(), columns));
+        }
+        if let Some((work, _)) = self.shell.front() {
+            rows.truncate(rows.len() - 1);
+            let seconds = work.since.elapsed().as_secs();
+            let title = shortened(&output_line(&work.title), columns - 12);
+            rows.push(format!("{} {title}  {seconds} s", MARKS[seconds as usize % MARKS.len()]));
+            rows.extend(work.detail.lines().map(|line| shortened(&format!("  {line}"), columns)));
         }
         let hidden = self.queue.len().saturating_sub(QUEUE_ROWS);
         let waiting = self.queue.iter().skip(hidden).map(|(_, text)| format!("  waits: {}", output_line(text)));

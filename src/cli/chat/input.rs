@@ -14,6 +14,7 @@ use super::completion::{self, Completion, ComposerWord, WordKind};
 use super::forms::ChatForm;
 use super::history;
 use super::keys::{self, is_control};
+use super::pager::PagerAction;
 use super::picker::PickerAction;
 use super::question::QuestionChoice;
 use super::state::Chat;
@@ -139,6 +140,11 @@ impl Chat {
                     self.continue_session(id.as_str()).await?;
                 }
             },
+            Some(Overlay::Text(pager)) => match pager.key(key) {
+                PagerAction::None => {}
+                PagerAction::Close => self.view.overlay = None,
+                PagerAction::More => self.show_conversation().await?,
+            },
             Some(Overlay::Hunks(review)) => {
                 let ended = review.key(key);
                 if ended {
@@ -174,12 +180,7 @@ impl Chat {
             _ if is_control(&key, 'z') => self.suspend().await?,
             _ if is_control(&key, 'g') => self.edit_text(input).await?,
             _ if is_control(&key, 'v') => self.attach_clipboard().await?,
-            _ if is_control(&key, 'o') => {
-                if let Some(question) = self.view.questions.first() {
-                    let content: String = question.content().iter().map(|line| format!("{line}\n")).collect();
-                    self.view.print(&content);
-                }
-            }
+            _ if is_control(&key, 'o') => self.show_folded(),
             _ if is_control(&key, 'l') => {
                 let id = self.session.id.clone();
                 self.show_session(&id, true).await?;

@@ -14,6 +14,8 @@ use crate::transcript::PermissionQuestion;
 
 /// How long a new request takes no keys, unless the user moves to it.
 const UNARMED: Duration = Duration::from_millis(350);
+/// Maximum number of rows of a request's content that a plain chat prints.
+const PLAIN_ROWS: usize = 16;
 /// How long the composer must be idle and empty before a request takes keys.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -87,21 +89,19 @@ impl ChatQuestion {
     }
 
     /// Returns the rows of the request, the last of them with the answers. `more` further requests
-    /// wait; their content was printed after that of this one, which is therefore repeated.
+    /// wait.
     pub(crate) fn rows(&self, more: usize, rows_max: usize, columns: usize) -> Vec<String> {
         let waiting = if more > 0 { format!("  ({more} more)") } else { String::new() };
         let title = question_line(&self.title);
         let mut rows = vec![if self.is_done { title + &waiting } else { format!("Allow {title}?{waiting}") }];
-        if more > 0 {
-            rows.extend(self.content_rows(rows_max));
-        }
+        rows.extend(self.content_rows(rows_max));
         rows.extend(self.choice_rows(columns));
         rows
     }
 
     fn content_rows(&self, rows_max: usize) -> Vec<String> {
         let hidden = self.content.len().saturating_sub(rows_max);
-        let mut rows: Vec<String> = self.content[..self.content.len() - hidden].iter().map(|line| format!("  {line}")).collect();
+        let mut rows: Vec<String> = self.content[..self.content.len() - hidden].to_vec();
         if hidden > 0 {
             rows.push(format!("  … {hidden} more lines (Ctrl-O shows all)"));
         }
@@ -122,7 +122,7 @@ impl ChatQuestion {
 
     /// Returns the request as text: its content and the answers.
     pub(crate) fn text(&self) -> String {
-        self.rows(0, usize::MAX, 80).iter().map(|row| format!("{row}\n")).collect()
+        self.rows(0, PLAIN_ROWS, 80).iter().map(|row| format!("{row}\n")).collect()
     }
 
     pub(crate) fn content(&self) -> &[String] {

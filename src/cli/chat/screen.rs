@@ -10,6 +10,8 @@ use rustix::io::Errno;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::cli::terminal::marks::in_ascii;
+
 /// Begins and ends a synchronized update: the terminal shows it at once (DEC mode 2026).
 const BEGIN: &str = "\x1b[?2026h\x1b[?25l\r";
 const END: &str = "\x1b[?25h\x1b[?2026l";
@@ -37,6 +39,8 @@ const CLOSE: Duration = Duration::from_secs(2);
 pub(crate) struct Screen {
     /// Prints finished lines only.
     plain: bool,
+    /// Marks are written in ASCII.
+    ascii: bool,
     /// The rows as they are on the terminal.
     drawn: Vec<String>,
     /// The columns and rows of the terminal at the last frame.
@@ -58,7 +62,7 @@ pub(crate) struct Screen {
 impl Screen {
     /// Creates a screen without rows. A thread writes the frames, because a terminal may stop
     /// reading.
-    pub(crate) fn new(plain: bool) -> Screen {
+    pub(crate) fn new(plain: bool, ascii: bool) -> Screen {
         let (frames, receiver) = mpsc::channel::<Vec<u8>>();
         let written = Arc::new(Semaphore::new(1));
         let (permits, gone) = (written.clone(), CancellationToken::new());
@@ -77,6 +81,7 @@ impl Screen {
         }
         Screen {
             plain,
+            ascii,
             drawn: Vec::new(),
             size: (0, 0),
             cursor_row: 0,
@@ -175,6 +180,7 @@ impl Screen {
     }
 
     fn send(&mut self, frame: String) {
+        let frame = if self.ascii { in_ascii(&frame) } else { frame };
         let frame = frame + &std::mem::take(&mut self.control);
         if !frame.is_empty()
             && let Ok(permit) = self.written.try_acquire()

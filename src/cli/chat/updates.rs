@@ -29,6 +29,9 @@ use crate::terminal_text::output;
 const UPDATES_MAX: usize = 32;
 /// Maximum size of the output of a command that is kept, in bytes.
 const OUTPUT_BYTES_MAX: usize = limits::TEXT_BYTES_MAX;
+/// Number of last lines that are shown of a running command, and how much of its output has them.
+const LAST_LINES: usize = 3;
+const LAST_LINES_BYTES: usize = 2 << 10;
 /// Maximum number of sessions that the picker lists.
 const SESSIONS_MAX: usize = 500;
 /// Maximum number of paths that complete a word.
@@ -51,6 +54,8 @@ pub(crate) enum ChatUpdate {
         code: Option<i32>,
         shared: bool,
     },
+    /// The last lines of the output of a running command of the user.
+    CommandOutput(String),
     /// Text to print.
     Output(String),
     /// The difference of the working tree, as git prints it.
@@ -164,15 +169,11 @@ impl ChatTasks {
     /// output is added to the conversation.
     pub(crate) fn run_command(&self, line: &str, directory: PathBuf, shared: bool, cancel: CancellationToken) {
         let (client, line, turn) = (self.client.clone(), line.to_owned(), self.commands.clone());
+        let updates = self.updates.clone();
         self.start(async move {
-            let ran = async {
-                let _turn = turn.lock().await;
-                run(&client, Command::shell(&line, directory)).await
-            };
-            let (output, code) = tokio::select! {
-                ran = ran => ran.unwrap_or_else(|error| (error.message, None)),
-                () = cancel.cancelled() => ("stopped".into(), None),
-            };
+            let _turn = turn.lock().await;
+            let ran = run(&client, Command::shell(&line, directory), &cancel, &updates).await;
+            let (output, code) = ran.unwrap_or_else(|error| (error.message, None));
             Ok(ChatUpdate::CommandEnd { line, output, code, shared })
         });
     }
@@ -190,16 +191,28 @@ impl ChatTasks {
     }
 }
 
-/// Runs a command. Returns its output, without control sequences, and its exit code.
-async fn run(client: &SessionClient, command: Command) -> Result<(String, Option<i32>)> {
+/// Runs a command until `cancel`, and reports its last lines. Returns its output, without control
+/// sequences, and its exit code, if it ended by itself.
+async fn run(
+    client: &SessionClient,
+    command: Command,
+    cancel: &CancellationToken,
+    updates: &mpsc::Sender<ChatUpdate>,
+) -> Result<(String, Option<i32>)> {
     let mut child = client.app().services.launcher.spawn(&command)?;
     let mut bytes = Vec::new();
     let mut truncated = false;
     loop {
-        let read = child.output.read(&mut bytes).await.map_err(|error| Error::io("reading the output of a command", error))?;
+        let read = tokio::select! {
+            read = child.output.read(&mut bytes) => read.map_err(|error| Error::io("reading the output of a command", error))?,
+            // The command ends when `child` is dropped. Its output so far is kept.
+            () = cancel.cancelled() => return Ok((output(&String::from_utf8_lossy(&bytes)), None)),
+        };
         if read == 0 {
             break;
         }
+        // A full queue has newer work for the event loop.
+        let _ = updates.try_send(ChatUpdate::CommandOutput(last_lines(&bytes)));
         if bytes.len() > OUTPUT_BYTES_MAX {
             // Keep the end, which says how the command ended.
             bytes.drain(..bytes.len() - OUTPUT_BYTES_MAX);
@@ -209,6 +222,13 @@ async fn run(client: &SessionClient, command: Command) -> Result<(String, Option
     let status = child.wait().await?;
     let text = output(&String::from_utf8_lossy(&bytes));
     Ok((if truncated { format!("… earlier output\n{text}") } else { text }, Some(status.code)))
+}
+
+/// Returns the last lines of an output.
+fn last_lines(bytes: &[u8]) -> String {
+    let text = output(&String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LAST_LINES_BYTES)..]));
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
 }
 
 async fn agents(client: &SessionClient) -> Result<Vec<CompletionCandidate>> {

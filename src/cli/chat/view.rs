@@ -12,15 +12,17 @@ use super::composer::Composer;
 use super::forms::ChatForm;
 use super::hunks::HunkReview;
 use super::info::SessionInfo;
+use super::output_queue::OutputQueue;
+use super::pager::Pager;
 use super::picker::SessionPicker;
 use super::question::ChatQuestion;
 use crate::cli::terminal::activity::{CurrentWork, TurnActivity};
 use crate::cli::terminal::lines::QUIET;
 use crate::cli::terminal::notify::Notifier;
-use crate::cli::terminal::renderer::TerminalRenderer;
+use crate::cli::terminal::renderer::{RenderedText, TerminalRenderer};
 use crate::content::Cost;
 use crate::error::Error;
-use crate::event::{Actor, Body, Event, PermissionDecision};
+use crate::event::{Body, Event, PermissionDecision};
 use crate::id::{MessageId, PermissionId};
 use crate::terminal_text::{output, output_line};
 use crate::transcript::{Transcript, TranscriptBlock};
@@ -31,6 +33,7 @@ const EARLIER_LINES: usize = 400;
 /// A list on the alternate screen.
 pub(crate) enum Overlay {
     Sessions(SessionPicker),
+    Text(Pager),
     Hunks(HunkReview),
 }
 
@@ -57,14 +60,16 @@ pub(crate) struct ChatView {
     pub queue: Vec<(MessageId, String)>,
     /// The names of the files for the next message.
     pub attached: Vec<String>,
-    /// Rendered output that is not printed yet. Its last line may not be complete.
-    pub output: String,
+    /// Rendered output that is not printed yet.
+    pub output: OutputQueue,
     /// Control sequences for the next frame.
     pub control: String,
     /// The sequence that set the title of the terminal.
     title: String,
     /// The commands of the user that run or wait, oldest first.
     pub shell: VecDeque<(CurrentWork, CancellationToken)>,
+    /// Messages with the output of commands of the user, which was printed.
+    pub notes: Vec<String>,
     pub busy: bool,
     pub info: SessionInfo,
     pub branch: Option<String>,
@@ -96,10 +101,11 @@ impl ChatView {
             form: None,
             queue: Vec::new(),
             attached: Vec::new(),
-            output: String::new(),
+            output: OutputQueue::default(),
             control: String::new(),
             title: String::new(),
             shell: VecDeque::new(),
+            notes: Vec::new(),
             busy: false,
             info: SessionInfo::default(),
             branch: None,
@@ -117,7 +123,8 @@ impl ChatView {
 
     /// Forgets the session, because another one follows. The text of the composer is unchanged.
     pub(crate) fn leave_session(&mut self, renderer: TerminalRenderer) {
-        self.output = self.rest();
+        let rest = self.output.take();
+        self.output.insert(&rest);
         (self.transcript, self.renderer, self.activity) = (Transcript::default(), renderer, TurnActivity::default());
         (self.completion, self.overlay, self.reason) = (None, None, None);
         (self.questions, self.queue) = (Vec::new(), Vec::new());
@@ -129,8 +136,8 @@ impl ChatView {
 
     pub(crate) fn event(&mut self, event: &Event) {
         match &event.body {
-            Body::PermissionResolved(PermissionDecision { permission_id: Some(id), outcome, by, .. }) => {
-                self.resolved(id, outcome.allows(), by)
+            Body::PermissionResolved(PermissionDecision { permission_id: Some(id), .. }) => {
+                self.close_question(id)
             }
             Body::MessageCompleted { message_id, .. } => self.queue.retain(|(queued, _)| queued != message_id),
             Body::SessionUpdated { change } => {
@@ -144,22 +151,19 @@ impl ChatView {
         let mut transcript = std::mem::take(&mut self.transcript);
         for block in transcript.apply(event) {
             self.activity.apply(&block);
+            if let TranscriptBlock::UserMessage { text } = &block
+                && let Some(at) = self.notes.iter().position(|note| note == text)
+            {
+                self.notes.remove(at);
+                continue;
+            }
             self.block(&block);
             self.renderer.mode = self.info.mode.parse().ok();
             for piece in self.renderer.render(&block) {
-                self.output.push_str(piece.text());
+                self.output.push(piece);
             }
         }
         self.transcript = transcript;
-    }
-
-    /// Handles the end of a request. One that was answered here is closed already.
-    fn resolved(&mut self, id: &PermissionId, allowed: bool, by: &Actor) {
-        let was_open = self.questions.iter().any(|question| question.id == *id);
-        if was_open && allowed {
-            self.insert(&output(&format!("  allowed by {by}\n")));
-        }
-        self.close_question(id);
     }
 
     /// Closes a request, and shows the next one.
@@ -208,7 +212,7 @@ impl ChatView {
             TranscriptBlock::Question(question) => {
                 let title = question.title.as_deref().unwrap_or("the tool call");
                 let content = self.renderer.question(title, question.content);
-                let content: String = content.iter().map(|piece| piece.text()).collect();
+                let content: String = content.into_iter().map(RenderedText::into_text).collect();
                 let question = ChatQuestion::new(question, content.lines().map(String::from).collect());
                 self.control.extend(self.notifier.waits(&question.title));
                 self.questions.push(question);
@@ -239,18 +243,17 @@ impl ChatView {
 
     /// Keeps only the last lines of earlier turns. `hidden` further turns precede them.
     pub(crate) fn shorten_earlier(&mut self, hidden: usize) {
-        let lines = self.output.lines().count();
-        let cut = lines.saturating_sub(EARLIER_LINES);
-        if cut > 0 {
-            self.output = self.output.split_inclusive('\n').skip(cut).collect();
-        }
+        let output = self.output.take();
+        let cut = output.lines().count().saturating_sub(EARLIER_LINES);
+        let shown: String = output.split_inclusive('\n').skip(cut).collect();
+        self.output.insert(&shown);
         if hidden > 0 || cut > 0 {
             let what = if cut > 0 { format!("{cut} earlier lines") } else { String::new() };
             let turns = if hidden > 0 { format!("{hidden} earlier turns") } else { String::new() };
             let separator = if cut > 0 && hidden > 0 { " and " } else { "" };
             let id = &self.info.session_id;
             let line = format!("… {turns}{separator}{what}: nuncio sessions show {id}\n");
-            self.output.insert_str(0, &line);
+            self.output.insert_first(&line);
         }
     }
 
@@ -262,21 +265,24 @@ impl ChatView {
     /// Prints lines of the chat itself, before the line that is being written.
     pub(crate) fn print(&mut self, text: &str) {
         self.insert(&output(text));
-        self.renderer.name_next_call();
     }
 
     /// Inserts lines, escaped for a terminal, before the line that is being written.
     fn insert(&mut self, lines: &str) {
-        let complete = self.output.rfind('\n').map_or(0, |end| end + 1);
-        self.output.insert_str(complete, lines);
+        self.output.insert(lines);
+    }
+
+    /// Prints a command of the user, with its output and how it ended.
+    pub(crate) fn print_command(&mut self, line: &str, text: &str) {
+        let rows = self.renderer.own_command(&output_line(line), text);
+        self.insert(&rows);
     }
 
     /// Prints a diff in the unified format.
     pub(crate) fn print_diff(&mut self, diff: &str) {
         let text = output(diff);
-        let lines: String = text.lines().map(|line| self.renderer.diff_line(line).text().to_owned()).collect();
+        let lines = self.renderer.short_diff(text.trim_end());
         self.insert(&lines);
-        self.renderer.name_next_call();
     }
 
     /// Prints an error.
@@ -303,12 +309,6 @@ impl ChatView {
         let since = self.work().map(|work| work.since.elapsed());
         let second = since.map(|since| Duration::from_nanos(1_000_000_000 - u64::from(since.subsec_nanos())));
         quiet.into_iter().chain(second).min().filter(|_| !self.plain)
-    }
-
-    /// Returns the output that is not printed yet.
-    pub(crate) fn rest(&mut self) -> String {
-        let rest = std::mem::take(&mut self.output);
-        if rest.is_empty() || rest.ends_with('\n') { rest } else { rest + "\n" }
     }
 
     /// Returns the directory of the session for people, and its branch.

@@ -13,4 +13,8 @@ pub(crate) struct RunnerOutput {
     pub status_line: bool,
     /// A user watches standard error: it begins with a line about the session.
     pub watched: bool,
+    /// The session is kept, and shows what the output omits.
+    pub is_kept: bool,
+    /// Marks are written in ASCII, unless an answer goes to a pipe.
+    pub ascii: bool,
 }

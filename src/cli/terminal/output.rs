@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
+use super::marks::{in_ascii, needs_ascii};
 use super::renderer::RenderedText;
 use crate::config::Environment;
 use crate::error::{Error, Kind, Result};
@@ -14,13 +15,19 @@ use crate::terminal_text;
 pub(crate) struct Colours {
     pub stdout: bool,
     pub stderr: bool,
+    /// Standard output is a terminal on which Markdown is formatted, also without colours.
+    pub markdown: bool,
+    /// The locale is not UTF-8: marks are written in ASCII.
+    pub ascii: bool,
 }
 
 impl Colours {
     /// Decides from the environment variables and the standard streams.
     pub(crate) fn new(environment: &Environment) -> Colours {
-        let wanted = environment.get("NO_COLOR").is_none() && environment.get("TERM") != Some("dumb");
-        Colours { stdout: wanted && std::io::stdout().is_terminal(), stderr: wanted && std::io::stderr().is_terminal() }
+        let (stdout, stderr) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
+        let is_dumb = environment.get("TERM") == Some("dumb");
+        let wanted = environment.get("NO_COLOR").is_none() && !is_dumb;
+        Colours { stdout: wanted && stdout, stderr: wanted && stderr, markdown: stdout && !is_dumb, ascii: needs_ascii(environment) }
     }
 }
 
@@ -48,12 +55,15 @@ pub(crate) fn event_line(event: &Event) -> Result<String> {
     Ok(line + "\n")
 }
 
-/// Writes answers to standard output and progress to standard error.
-pub(crate) fn print_rendered(pieces: Vec<RenderedText>) -> Result<()> {
+/// Writes answers to standard output and progress to standard error, with marks in ASCII if `ascii`
+/// is true.
+pub(crate) fn print_rendered(pieces: Vec<RenderedText>, ascii: bool) -> Result<()> {
     for piece in pieces {
-        match piece {
-            RenderedText::Answer(text) => print_exact(text)?,
-            RenderedText::Progress(text) => print_stderr(text),
+        let (is_answer, text) = (piece.is_answer(), piece.into_text());
+        let text = if ascii { in_ascii(&text) } else { text };
+        match is_answer {
+            true => print_exact(text)?,
+            false => print_stderr(text),
         }
     }
     Ok(())
@@ -61,7 +71,7 @@ pub(crate) fn print_rendered(pieces: Vec<RenderedText>) -> Result<()> {
 
 /// Writes all pieces to standard output.
 pub(crate) fn print_replay(pieces: Vec<RenderedText>) -> Result<()> {
-    pieces.iter().try_for_each(|piece| print_exact(piece.text()))
+    pieces.into_iter().try_for_each(|piece| print_exact(piece.into_text()))
 }
 
 /// Writes text to standard error unchanged. A reader that has closed the pipe does not end the
@@ -73,7 +83,7 @@ pub(crate) fn print_stderr(text: impl AsRef<str>) {
 /// Writes all pieces to standard error.
 pub(crate) fn print_question(pieces: Vec<RenderedText>) {
     for piece in pieces {
-        print_stderr(piece.text());
+        print_stderr(piece.into_text());
     }
 }
 

@@ -1,12 +1,18 @@
 //! Renders the blocks of a transcript as text for a plain terminal, or for a pipe.
 
 mod calls;
+mod messages;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use super::markdown::MarkdownStream;
+use super::cell::{CellLayout, FoldedCells};
+use super::markdown::{MarkdownLayout, MarkdownStream};
+pub(crate) use self::messages::OWN_COMMAND;
 use super::remarks;
+use super::styled_text::StyledText;
+use super::syntax::{LaterText, SyntaxThread};
 use crate::content::StopReason;
 use crate::event::{CompactionOutcome, Severity};
 use crate::id::{MessageId, ToolCallId};
@@ -15,19 +21,26 @@ use crate::terminal_text::{OutputFilter, output, output_line};
 use crate::transcript::{TranscriptBlock, TurnEndReason};
 
 /// A piece of output. Its only control sequences are nuncio's own colours.
-#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RenderedText {
     /// Text of the answer, for standard output.
     Answer(String),
     /// Progress, for standard error.
     Progress(String),
+    /// Text that is being rendered with colours.
+    Later { text: LaterText, is_answer: bool },
 }
 
 impl RenderedText {
-    /// Returns the text, whichever stream it is for.
-    pub(crate) fn text(&self) -> &str {
-        let (RenderedText::Answer(text) | RenderedText::Progress(text)) = self;
-        text
+    pub(crate) fn is_answer(&self) -> bool {
+        matches!(self, RenderedText::Answer(_) | RenderedText::Later { is_answer: true, .. })
+    }
+
+    /// Returns the text, whichever stream it is for. Waits for colours.
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            RenderedText::Answer(text) | RenderedText::Progress(text) => text,
+            RenderedText::Later { text, .. } => text.wait(),
+        }
     }
 }
 
@@ -39,8 +52,8 @@ pub(crate) struct RenderOptions {
     pub exact: bool,
     /// Renders a stored session: whole messages, including the user's.
     pub replay: bool,
-    /// Renders Markdown in answers, for a terminal of this width.
-    pub markdown: Option<usize>,
+    /// Renders Markdown in answers.
+    pub markdown: Option<MarkdownLayout>,
     /// Renders the prompts of all clients and the failures of turns, for a chat.
     pub conversation: bool,
     /// A user watches: the end of a turn says what the turn used.
@@ -54,35 +67,66 @@ pub(crate) struct TerminalRenderer {
     cwd: PathBuf,
     /// Output filters of the incomplete messages.
     filters: HashMap<MessageId, OutputFilter>,
-    /// Renders the answer that is being written.
-    markdown: Option<MarkdownStream>,
-    /// The message whose last line is not yet ended, and whether the message is a thought.
-    pub(crate) writing: Option<(MessageId, bool)>,
+    /// Renders code with colours.
+    pub(crate) syntax: SyntaxThread,
+    /// The answer that is being written.
+    markdown: MarkdownStream,
+    /// The queries of the language of its open block are being compiled.
+    is_prepared: bool,
+    /// The message whose last line or block is not yet ended, and whether the message is a thought.
+    writing: Option<(MessageId, bool)>,
     /// Incomplete messages of a replay, with their text so far: a replay shows whole messages.
     incomplete: Vec<(MessageId, bool, String)>,
-    /// The call whose title was rendered last, with that title.
-    last_call: Option<(ToolCallId, String)>,
+    /// Calls whose permission requests were rendered with their content.
+    asked: HashSet<ToolCallId>,
+    /// Calls that were cancelled with their turn, which says it.
+    cancelled: HashSet<ToolCallId>,
+    /// Reads and searches that have ended, until something else is rendered.
+    looks: Vec<StyledText>,
+    /// The text of the thought that is being written.
+    thought: String,
+    thought_began: Instant,
+    /// The thought that was rendered before its end was reported.
+    ended_thought: Option<MessageId>,
+    /// Attempts of the model request that failed in a row, with the reason of the last one.
+    retries: Option<(usize, String)>,
+    /// The kind of the rows that were rendered last.
+    last: Option<RowKind>,
+    /// The cells of which rows were omitted.
+    pub(crate) folded: FoldedCells,
+    /// How to see omitted rows, after their number.
+    pub(crate) hint: String,
     /// The mode of the session, if it is known.
     pub(crate) mode: Option<Mode>,
     /// Hints how to allow denied calls that were rendered.
     hinted: Vec<&'static str>,
 }
 
+/// The kind of rows. A blank row separates rows of different kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RowKind {
+    User,
+    Thought,
+    Text,
+    Call,
+    Remark,
+}
+
 #[derive(Clone, Copy)]
 enum Style {
     Dim,
-    Bold,
     Red,
     Green,
     Yellow,
     Cyan,
 }
 
-/// Maximum number of lines shown of a long text: the first ones, or a command's last ones.
-const OUTPUT_LINES: usize = 12;
-
-/// Maximum number of lines of a user message that is shown whole.
-const MESSAGE_LINES: usize = 20;
+/// Bytes of a thought that are shown while it is written.
+const THOUGHT_BYTES: usize = 1 << 10;
+/// Width of rows in a pipe or a file, in columns.
+const PIPE_COLUMNS: usize = 80;
+/// The start of the notice that a model request is sent again.
+const RETRY: &str = "Retrying the model request: ";
 
 impl TerminalRenderer {
     /// Creates a renderer. Paths below `cwd` are shown relative to it.
@@ -91,10 +135,21 @@ impl TerminalRenderer {
             options,
             cwd: cwd.into(),
             filters: HashMap::new(),
-            markdown: options.markdown.map(MarkdownStream::new),
+            syntax: SyntaxThread::default(),
+            markdown: MarkdownStream::new(),
+            is_prepared: false,
             writing: None,
             incomplete: Vec::new(),
-            last_call: None,
+            asked: HashSet::new(),
+            cancelled: HashSet::new(),
+            looks: Vec::new(),
+            thought: String::new(),
+            thought_began: Instant::now(),
+            ended_thought: None,
+            retries: None,
+            last: None,
+            folded: FoldedCells::default(),
+            hint: String::new(),
             mode: None,
             hinted: Vec::new(),
         }
@@ -102,53 +157,120 @@ impl TerminalRenderer {
 
     /// Sets the width of the terminal, for the next lines.
     pub(crate) fn resize(&mut self, columns: usize) {
-        self.markdown.iter_mut().for_each(|markdown| markdown.resize(columns));
+        self.options.markdown.iter_mut().for_each(|layout| layout.columns = columns);
     }
 
-    /// Makes the next line about a call begin with its title.
-    pub(crate) fn name_next_call(&mut self) {
-        self.last_call = None;
+    /// Returns whether the last line that was rendered is not ended.
+    pub(crate) fn is_mid_line(&self) -> bool {
+        self.writing.as_ref().is_some_and(|(_, thought)| if *thought { !self.is_watched() } else { self.options.markdown.is_none() })
     }
 
-    /// Renders a block. The next line about a call that follows lines about something else begins
-    /// with the call's title.
-    pub(crate) fn render(&mut self, block: &TranscriptBlock<'_>) -> Vec<RenderedText> {
-        let rendered = self.rendered(block);
-        let is_about_call = match block {
-            TranscriptBlock::ToolStart { .. }
-            | TranscriptBlock::ToolEnd(_)
-            | TranscriptBlock::Question(_)
-            | TranscriptBlock::Granted { .. }
-            | TranscriptBlock::Denied(_) => true,
-            TranscriptBlock::SubagentEnd(child, _) => self.last_call.as_ref().is_some_and(|(last, _)| *last == child.tool_call_id),
-            _ => false,
-        };
-        if !is_about_call && !rendered.is_empty() {
-            self.name_next_call();
+    /// Renders what is not complete, to be shown until it is: the open block of the answer, a
+    /// thought, reads that are joined, and attempts.
+    pub(crate) fn preview(&self) -> String {
+        let mut rows: String = self.looks().into_iter().map(RenderedText::into_text).collect();
+        if let Some((count, reason)) = &self.retries {
+            rows += &format!("! attempt {} failed: {}\n", count, output_line(reason));
         }
-        rendered
+        match (&self.writing, self.options.markdown) {
+            (Some((_, false)), Some(layout)) => rows += &self.markdown.preview(layout),
+            (Some((_, true)), _) => {
+                let start = self.thought.ceil_char_boundary(self.thought.len().saturating_sub(THOUGHT_BYTES));
+                let lines = self.thought[start..].lines().map(|line| self.paint(Style::Dim, line) + "\n");
+                rows.extend(lines);
+            }
+            _ => {}
+        }
+        rows
+    }
+
+    /// Returns the end of the answer so far, if it is shown only when its block is complete.
+    pub(crate) fn last_line(&self) -> &str {
+        let is_answer = self.writing.as_ref().is_some_and(|(_, thought)| !thought);
+        if is_answer { self.markdown.last_line() } else { "" }
+    }
+
+    /// Returns how cells are shown.
+    pub(crate) fn layout(&self) -> CellLayout {
+        let columns = self.options.markdown.map_or(PIPE_COLUMNS, |layout| layout.columns);
+        CellLayout { columns, colour: self.options.colour, hint: self.hint.clone(), whole: self.options.replay }
+    }
+
+    /// Returns whether long texts are reduced to rows, for a person at a terminal.
+    fn is_watched(&self) -> bool {
+        self.options.markdown.is_some() || self.options.conversation
+    }
+
+    /// Renders a block, after what was kept for it, and with a blank row where the kind of the rows
+    /// changes.
+    pub(crate) fn render(&mut self, block: &TranscriptBlock<'_>) -> Vec<RenderedText> {
+        let kind = match block {
+            TranscriptBlock::UserMessage { .. } => RowKind::User,
+            TranscriptBlock::MessageText { thought: false, .. } | TranscriptBlock::MessageEnd { thought: false, .. } => RowKind::Text,
+            TranscriptBlock::MessageText { .. } | TranscriptBlock::MessageEnd { .. } => RowKind::Thought,
+            TranscriptBlock::ToolEnd(_) | TranscriptBlock::Question(_) | TranscriptBlock::Denied(_) => RowKind::Call,
+            _ => RowKind::Remark,
+        };
+        let continues = matches!(block, TranscriptBlock::MessageText { id, .. } | TranscriptBlock::MessageEnd { id, .. }
+            if self.writing.as_ref().is_some_and(|(open, _)| open == *id));
+        // A thought ends when the answer begins.
+        let is_thought = matches!((block, &self.writing), (TranscriptBlock::MessageText { thought: false, .. }, Some((_, true))));
+        let kind = if is_thought && self.is_watched() { RowKind::Thought } else { kind };
+        let rendered = self.rendered(block);
+        if rendered.is_empty() && !matches!(block, TranscriptBlock::TurnEnd { .. }) {
+            return rendered;
+        }
+        let mut all = Vec::new();
+        if !self.looks.is_empty() {
+            let looks = self.looks();
+            self.looks.clear();
+            self.separate(RowKind::Call, false, &mut all);
+            all.extend(looks);
+        }
+        if let Some((count, reason)) = self.retries.take() {
+            let times = if count == 1 { "once".into() } else { format!("{count} times") };
+            let text = output_line(&format!("! the model request failed {times}: {reason}"));
+            self.separate(RowKind::Remark, false, &mut all);
+            all.push(progress(&self.paint(Style::Yellow, &text)));
+        }
+        if !rendered.is_empty() {
+            self.separate(kind, continues, &mut all);
+            all.extend(rendered);
+        }
+        all
+    }
+
+    /// Adds a blank row before rows of another kind.
+    fn separate(&mut self, kind: RowKind, continues: bool, rendered: &mut Vec<RenderedText>) {
+        let is_message = matches!(kind, RowKind::Text | RowKind::User);
+        let is_apart = self.last.map_or(kind == RowKind::User, |last| last != kind || (is_message && !continues));
+        if is_apart && self.is_watched() {
+            rendered.push(progress(""));
+        }
+        self.last = Some(kind);
     }
 
     fn rendered(&mut self, block: &TranscriptBlock<'_>) -> Vec<RenderedText> {
         match block {
             TranscriptBlock::UserMessage { text } => self.user_message(text),
             TranscriptBlock::MessageText { id, thought, text } => self.message_text(id, *thought, text),
-            TranscriptBlock::MessageEnd { id, thought, text, discarded } => self.message_end(id, *thought, text, *discarded),
-            TranscriptBlock::ToolStart { id, title, .. } => vec![self.call_line("●", id, title)],
-            TranscriptBlock::ToolEnd(end) if end.already_shown => Vec::new(),
-            TranscriptBlock::ToolEnd(end) => self.tool_end(end),
-            TranscriptBlock::Question(question) => {
-                let title = question.title.as_deref().unwrap_or_default();
-                // The next lines would be read as those of the call in the question.
-                self.last_call = Some((question.call.clone(), title.into()));
-                self.question(title, question.content)
+            TranscriptBlock::MessageEnd { id, thought, text, discarded, duration } => {
+                self.message_end(id, *thought, text, *discarded, *duration)
             }
-            TranscriptBlock::Granted { call, title, choice } => {
-                let answer = progress(&self.paint(Style::Dim, &format!("  answered: {}", output_line(choice))));
-                self.repeated_title(call, title).into_iter().chain([answer]).collect()
+            TranscriptBlock::ToolEnd(end) => self.tool_end(end),
+            // The chat shows it below the output.
+            TranscriptBlock::Question(_) if self.options.conversation => Vec::new(),
+            TranscriptBlock::Question(question) => {
+                self.asked.insert(question.call.clone());
+                self.short_question(question.title.as_deref().unwrap_or_default(), question.content)
             }
             TranscriptBlock::Denied(denial) => self.denied(denial),
             TranscriptBlock::Plan(entries) => entries.iter().map(|entry| progress(&remarks::plan_entry(entry))).collect(),
+            TranscriptBlock::Notice { title, .. } if title.starts_with(RETRY) && self.is_watched() => {
+                let count = self.retries.take().map_or(0, |(count, _)| count);
+                self.retries = Some((count + 1, title[RETRY.len()..].into()));
+                Vec::new()
+            }
             TranscriptBlock::Notice { severity, title, description } => {
                 let style = match severity {
                     Severity::Info => Style::Dim,
@@ -172,6 +294,8 @@ impl TerminalRenderer {
                 self.turn_end(reason).into_iter().chain(used).collect()
             }
             TranscriptBlock::ToolInput { .. }
+            | TranscriptBlock::ToolStart { .. }
+            | TranscriptBlock::Granted { .. }
             | TranscriptBlock::ToolProgress { .. }
             | TranscriptBlock::TurnStart
             | TranscriptBlock::Request { .. }
@@ -187,12 +311,6 @@ impl TerminalRenderer {
         }
     }
 
-    /// Renders the messages that were never completed, at the end of a replay.
-    pub(crate) fn incomplete(&mut self) -> Vec<RenderedText> {
-        let open = std::mem::take(&mut self.incomplete);
-        open.iter().map(|(_, thought, text)| self.message(*thought, &format!("{}\n", output(text)))).collect()
-    }
-
     /// Adds colours. The text must be escaped for a terminal.
     fn paint(&self, style: Style, text: &str) -> String {
         if !self.options.colour {
@@ -200,82 +318,12 @@ impl TerminalRenderer {
         }
         let code = match style {
             Style::Dim => 2,
-            Style::Bold => 1,
             Style::Red => 31,
             Style::Green => 32,
             Style::Yellow => 33,
             Style::Cyan => 36,
         };
         format!("\x1b[{code}m{text}\x1b[0m")
-    }
-
-    /// Renders text of a message. The text must be escaped for its destination.
-    fn message(&self, thought: bool, text: &str) -> RenderedText {
-        match thought {
-            false => RenderedText::Answer(text.into()),
-            true => RenderedText::Progress(self.paint(Style::Dim, text)),
-        }
-    }
-
-    /// Renders a user message in a replay. In a live session, it is not shown, because the user has
-    /// just written it.
-    fn user_message(&self, text: &str) -> Vec<RenderedText> {
-        let text = output(text);
-        if !(self.options.replay || self.options.conversation) || text.is_empty() {
-            return Vec::new();
-        }
-        let mut lines: Vec<String> = text.lines().map(|line| self.paint(Style::Bold, &format!("> {line}"))).collect();
-        // A paste would push the conversation out of the terminal's history.
-        if self.options.conversation && lines.len() > MESSAGE_LINES {
-            let hidden = lines.split_off(OUTPUT_LINES).len();
-            lines.push(self.paint(Style::Dim, &format!("  … {hidden} more lines")));
-        }
-        vec![RenderedText::Answer(format!("\n{}\n\n", lines.join("\n")))]
-    }
-
-    /// Renders text of a message as it arrives, on its own lines.
-    fn message_text(&mut self, id: &MessageId, thought: bool, text: &str) -> Vec<RenderedText> {
-        if self.options.replay {
-            match self.incomplete.iter_mut().find(|(open, ..)| open == id) {
-                Some((.., open)) => open.push_str(text),
-                None => self.incomplete.push((id.clone(), thought, text.into())),
-            }
-            return Vec::new();
-        }
-        let text = match self.options.exact && !thought {
-            true => text.to_string(),
-            false => self.filters.entry(id.clone()).or_default().push(text),
-        };
-        let text = match &mut self.markdown {
-            Some(markdown) if !thought => markdown.push(&text),
-            _ => text,
-        };
-        let continues = self.writing.as_ref().is_some_and(|(open, _)| open == id);
-        let ended = if continues { None } else { self.end_line() };
-        self.writing = Some((id.clone(), thought));
-        ended.into_iter().chain([self.message(thought, &text)]).collect()
-    }
-
-    /// Ends the line of the message that is being written.
-    fn end_line(&mut self) -> Option<RenderedText> {
-        let (_, thought) = self.writing.take()?;
-        Some(match (thought, &mut self.markdown) {
-            (false, Some(markdown)) => RenderedText::Answer(markdown.finish()),
-            (false, None) => RenderedText::Answer("\n".into()),
-            (true, _) => RenderedText::Progress("\n".into()),
-        })
-    }
-
-    fn message_end(&mut self, id: &MessageId, thought: bool, text: &str, discarded: bool) -> Vec<RenderedText> {
-        if self.options.replay {
-            self.incomplete.retain(|(open, ..)| open != id);
-            let text = output(text);
-            let shown = !discarded && !text.is_empty();
-            return shown.then(|| self.message(thought, &format!("{text}\n"))).into_iter().collect();
-        }
-        self.filters.remove(id);
-        let writing = self.writing.as_ref().is_some_and(|(open, _)| open == id);
-        if writing { self.end_line().into_iter().collect() } else { Vec::new() }
     }
 
     /// Renders a line about the session, which needs no attention.

@@ -26,8 +26,8 @@ struct Countdown {
 
 /// Minimum wait that is shown, in milliseconds.
 const SHOWN_MIN_MS: u64 = 2000;
-/// How long an operation without output runs before it is shown.
-const WORK_SHOWN: Duration = Duration::from_millis(500);
+/// How long an operation runs before it is shown.
+pub(crate) const WORK_SHOWN: Duration = Duration::from_millis(500);
 /// The marks of an operation, one for each second.
 pub(crate) const MARKS: [char; 4] = ['◐', '◓', '◑', '◒'];
 /// Erases the line of the cursor (ECMA-48: EL).
@@ -69,10 +69,9 @@ impl StatusLine {
                 let spent = work.since.elapsed().subsec_nanos();
                 tokio::time::sleep(Duration::from_nanos(u64::from(1_000_000_000 - spent) + 1)).await;
             }
-            // Output is shown at once.
-            (None, Some(work)) if work.detail.is_empty() => tokio::time::sleep_until((work.since + WORK_SHOWN).into()).await,
+            (None, Some(work)) => tokio::time::sleep_until((work.since + WORK_SHOWN).into()).await,
             (None, None) => std::future::pending().await,
-            _ => {}
+            (Some(_), _) => {}
         }
     }
 

@@ -53,14 +53,14 @@ async fn shell_command_shows_its_output_and_adds_it_to_the_conversation() {
     let steps = json!([{"expect": "$ echo out; exit 3\nout\n", "text": "seen"}]);
     let mut terminal = chat(&home, steps, &[]).await;
     terminal.say("!!echo private\r").await;
-    terminal.until_screen("$ echo private\nprivate\n", SIZE).await;
+    terminal.until_screen("$ echo private\n  private\n", SIZE).await;
     terminal.say("!echo out; exit 3\r").await;
-    terminal.until_screen("out\nexit code 3\n", SIZE).await;
+    terminal.until_screen("  out\n  [exit code 3]\n", SIZE).await;
     // Esc stops a command.
     terminal.say("!!sleep 60\r").await;
     terminal.until_screen("$ sleep 60  ", SIZE).await;
     terminal.say("\u{1b}").await;
-    terminal.until_screen("$ sleep 60\nstopped\n", SIZE).await;
+    terminal.until_screen("$ sleep 60\n  [stopped]\n", SIZE).await;
     terminal.say("what happened?\r").await;
     terminal.until_screen("seen\n", SIZE).await;
     let shown = end(terminal).await;
@@ -82,7 +82,7 @@ async fn diff_shows_changes_and_new_files() {
         terminal.say(&format!("!!{command}\r")).await;
         terminal.until_screen(&format!("$ {}", &command[..20]), SIZE).await;
     }
-    terminal.until_screen("\nchanged\n", SIZE).await;
+    terminal.until_screen("\n  changed\n", SIZE).await;
     terminal.say("/diff\r").await;
     let screen = terminal.until_screen("+three", SIZE).await;
     assert!(screen.contains("-one\n") && screen.contains("+two\n"), "{screen}");

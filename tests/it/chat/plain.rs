@@ -47,7 +47,7 @@ async fn terminal_without_cursor_movement_needs_the_plain_chat() {
 
 /// A cancelled turn ends the call of the open question, and calls that wait for one.
 #[tokio::test]
-async fn cancelled_call_after_a_question_is_named() {
+async fn cancelled_turn_is_reported_once() {
     let home = Home::new();
     let model = home.script(json!([{"tool_calls": [bash_call("echo made"), bash_call("echo other")]}]));
     let mut terminal = home.terminal(&["run", "--model", &model, "go"]);
@@ -57,10 +57,7 @@ async fn cancelled_call_after_a_question_is_named() {
     let (code, shown) = terminal.end().await;
     assert_eq!(code, 130, "{shown}");
     let (_, after) = shown.split_once("Allow `echo made`?").unwrap();
-    let named = |title: &str| after.split_once(title).map(|(_, rest)| rest);
-    // No end of the other call stands directly below the question of the first one.
-    let other = named("`echo other`").unwrap_or_else(|| panic!("{shown}"));
-    assert!(other.contains("cancelled: the turn was cancelled"), "{shown}");
+    assert_eq!(after.matches("cancelled").count(), 1, "{shown}");
 }
 
 /// The result of another call stands between a question and its denial.
@@ -73,7 +70,6 @@ async fn denial_names_its_call() {
         home.script(json!([{"tool_calls": [bash_call("echo made"), list, bash_call("echo other")]}, {"text": "the end\n"}]));
     let mut terminal = home.terminal(&["chat", "--plain", "--model", &model]);
     terminal.say("go\n").await;
-    terminal.until("listed.txt").await;
     for question in 1..=2 {
         let shown = terminal.until_times("Answer with /1, /2, …", question).await;
         let reject = (1..9).find(|number| shown.contains(&format!("[{number}] Reject"))).unwrap_or_else(|| panic!("{shown}"));
@@ -84,7 +80,7 @@ async fn denial_names_its_call() {
     let (code, shown) = terminal.end().await;
     assert_eq!(code, 0, "{shown}");
     for command in ["echo made", "echo other"] {
-        let title = format!("`{command}`\n  denied: by you\n");
+        let title = format!("✗ {command}\n  you denied it\n");
         assert!(shown.contains(&title), "{title:?} is not in {shown}");
     }
 }

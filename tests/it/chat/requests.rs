@@ -100,7 +100,7 @@ async fn answer_for_the_session_says_what_it_allows() {
     let number = screen.split("] Always allow").next().unwrap().rsplit('[').next().unwrap().to_owned();
     answer(&mut terminal, &number).await;
     let screen = terminal.until_screen("tokens in", SIZE).await;
-    assert!(screen.contains("\n  answered: Always allow "), "{screen}");
+    assert!(screen.contains("\n  you allowed it (Always allow "), "{screen}");
     end(terminal).await;
 }
 
@@ -116,7 +116,7 @@ async fn result_after_a_plan_names_its_call() {
     answer(&mut terminal, "1").await;
     let screen = terminal.until_screen("tokens in", SIZE).await;
     let (_, after) = screen.split_once("the first step").unwrap();
-    assert!(after.contains("↳ `echo made`\n  made\n"), "{screen}");
+    assert!(after.contains("● echo made · exit 0 ") && after.contains("  you allowed it\n  made\n"), "{screen}");
     end(terminal).await;
 }
 

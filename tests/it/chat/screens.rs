@@ -72,9 +72,13 @@ fn edit() -> Value {
     json!({"name": "edit", "input": {"file_path": "src/lex.rs", "old_string": "two\n", "new_string": "TWO\n"}})
 }
 
-const MARKDOWN: &str = "# The cause\n\nThe function `peek` unwraps the first character, and an **empty input** has none, so that \
-                        it panics before the loop begins.\n\n- read the input\n- check that it is not empty, because every later \
-                        step relies on it\n\n```rust\nlet first = chars.next();\n```\n\n| file | lines |\n|---|---|\n| lex.rs | 120 |\n";
+const MARKDOWN: &str = "# The cause\n\nThe function `peek` unwraps the *first* character, and an **empty input** has none, so that \
+                        it panics before the ~~loop~~ [reader](https://example.org/reader) begins &amp; ends.\n\n\
+                        - read the input\n- check that it is not empty, because every later step relies on it\n  \
+                        1. first\n\n     second paragraph\n- [ ] to do\n- [x] done\n\n> quoted\n>\n>> twice\n\n\
+                        ```rust\nlet first = chars.next();\n```\n\n\
+                        | file | lines | what it does |\n|:---|---:|---|\n| lex.rs | 120 | reads every character of the input |\n\
+                        \nline<br>break ![image](a.png) <sub>raw</sub>\n";
 
 #[tokio::test]
 async fn conversation() {

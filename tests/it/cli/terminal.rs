@@ -375,9 +375,11 @@ async fn markdown_is_rendered_on_a_terminal_and_unchanged_in_a_pipe() {
     for chunk in [1, 3, 1000] {
         let steps = json!([{"text": answer, "chunk_chars": chunk}]);
         let (code, shown) = home.terminal(&["run", "--model", &home.script(steps), "go"]).end().await;
-        let expected = "\u{1b}[1mHead\u{1b}[0m\nplain \u{1b}[0m\u{1b}[1mbold\u{1b}[0m and \u{1b}[0m\u{1b}[36mcode *x*\u{1b}[0m end\n\
-            • item\n  1. one\n\u{1b}[2m│\u{1b}[0m quote\n\n\u{1b}[2m───\u{1b}[0m\n\u{1b}[36mlet a = **b;\u{1b}[0m\n\
-            \u{1b}[1ma         │ Bé\u{1b}[0m\n\u{1b}[2m──────────┼───\u{1b}[0m\nlong cell │ 世\nafter 2 * 3 ** 4\n";
+        let expected = "\u{1b}[1;4mHead\u{1b}[0m\nplain \u{1b}[1mbold\u{1b}[0m and \u{1b}[36mcode *x*\u{1b}[0m end\n\
+            • item\n  1. one\n\u{1b}[2m│\u{1b}[0m quote\n\n\u{1b}[2m───\u{1b}[0m\n\u{1b}[2m─── rust\u{1b}[0m\n\u{1b}[35mlet\u{1b}[0m a = **b;\n\
+            \u{1b}[2m───\u{1b}[0m\n\u{1b}[1ma\u{1b}[0m                \u{1b}[2m│\u{1b}[0m \u{1b}[1mBé\u{1b}[0m\n\
+            \u{1b}[2m─────────────────┼───\u{1b}[0m\nlong cell        \u{1b}[2m│\u{1b}[0m 世\n\
+            after 2 * 3 ** 4 \u{1b}[2m│\u{1b}[0m\n";
         assert!(code == 0 && shown.contains(expected), "{chunk}: {shown:?}");
     }
     let ran = home.run(&["run", "--model", &home.script(json!([{"text": answer}])), "go"], "").await;
