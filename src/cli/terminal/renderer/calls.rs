@@ -267,7 +267,7 @@ fn permission_text(permission: &CallPermission) -> String {
 
 fn text_of(content: &ToolContent) -> Option<String> {
     match content {
-        ToolContent::Content { content } => Some(content.as_text()),
+        ToolContent::Content { content } => Some(content.as_text().into_owned()),
         ToolContent::Terminal { output, .. } => Some(output.clone()),
         ToolContent::Diff { .. } => None,
     }
