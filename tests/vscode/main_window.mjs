@@ -535,6 +535,11 @@ export const CASES = {
     const frame = await window.fresh();
     await window.prompt("To be exported");
     await window.rests(frame);
+    await frame.locator("#scroller").focus();
+    await window.page.keyboard.press("Control+f");
+    await window.page.keyboard.type("SHORT");
+    await until(async () => (await frame.locator("#find .count").textContent()) === "1 of 1", "the text is found");
+    await window.page.keyboard.press("Escape");
     const prompt = frame.locator("#prompt");
     await prompt.pressSequentially("/com");
     await frame.locator(".completion li", { hasText: "/compact" }).waitFor();

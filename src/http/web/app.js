@@ -321,10 +321,11 @@ const KEYS = {
 };
 
 addEventListener("keydown", (event) => {
-  if (event.defaultPrevented || !started || document.querySelector("dialog[open]")) return;
+  if (!started || document.querySelector("dialog[open]")) return;
+  // VS Code prevents the browser's search. Again in the field, the key is for the browser's search.
+  if ((event.ctrlKey || event.metaKey) && event.key === "f" && live && document.activeElement !== find.input) return event.preventDefault(), find.open();
+  if (event.defaultPrevented) return;
   if (event.key === "Escape") return escape(event);
-  // Again in the field, the key is for the browser's own search.
-  if ((event.ctrlKey || event.metaKey) && event.key === "f" && live && !(find.isOpen && document.activeElement === find.input)) return event.preventDefault(), find.open();
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping() || !at("letters").checked) return;
   if (ask.take(event)) return event.preventDefault();
   const does = KEYS[event.key];
