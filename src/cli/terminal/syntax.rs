@@ -35,6 +35,9 @@ const STYLES: &[(&str, TextStyle)] = &[
     ("property", TextStyle::coloured(Colour::Blue)),
 ];
 
+/// Patterns of all names, which have no colour.
+const GENERAL_PATTERNS: [&str; 3] = ["(identifier) @variable", "(field_identifier) @property", "(property_identifier) @property"];
+
 /// Returns the name of the language of a file, if it has colours.
 pub(crate) fn language_of(path: &Path) -> Option<&str> {
     path.extension()?.to_str().filter(|extension| has_colours(extension))
@@ -89,7 +92,11 @@ impl SyntaxColours {
 /// Compiles the queries of a language. `None` if they do not fit its grammar.
 fn compiled(index: usize) -> Option<HighlightConfiguration> {
     let row = &LANGUAGES[index];
-    let mut configuration = HighlightConfiguration::new((row.grammar)(), "", &row.queries.concat(), "", "").ok()?;
+    // The last pattern of a name counts, and in Go's queries, that is the one of all names.
+    let is_specific = |line: &&str| !GENERAL_PATTERNS.contains(&line.trim());
+    let query: Vec<&str> =
+        row.queries.iter().flat_map(|query| query.lines()).filter(|line| row.has_keys || is_specific(line)).collect();
+    let mut configuration = HighlightConfiguration::new((row.grammar)(), "", &query.join("\n"), "", "").ok()?;
     let name = |(name, _): &(&'static str, TextStyle)| if *name == "property" && !row.has_keys { "" } else { *name };
     configuration.configure(&STYLES.iter().map(name).collect::<Vec<_>>());
     Some(configuration)
