@@ -86,7 +86,7 @@ async fn code_of_each_language_has_colours() {
         ("toml", "a = 1 # c", &["34ma", "33m1", "2m# c"]),
         ("yaml", "a: \"s\" # c", &["34ma", "32m\"s\"", "2m# c"]),
         ("html", "<p class=\"s\">x</p>", &["35mp", "32ms"]),
-        ("css", ".a { color: red; width: 1px }", &["34mcolor", "33m1"]),
+        ("css", ".a { color: red; width: 1px }", &["34mcolor", "33m1px"]),
     ];
     let blocks: Vec<String> = cases.iter().map(|(language, code, _)| format!("```{language}\n{code}\n```\n")).collect();
     let shown = shown(&blocks.concat(), 80, 1000, true).await;

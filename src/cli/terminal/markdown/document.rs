@@ -276,8 +276,8 @@ impl Document<'_> {
         }
     }
 
-    /// Returns the marks before a row in lists and quotes. They use at most half of the row, whatever
-    /// the depth. With `begins`, the items that the row begins get their marks.
+    /// Returns the marks before a row in lists and quotes. They use at most half of the row.
+    /// With `begins`, the items that the row begins get their marks.
     fn prefix(&mut self, begins: bool) -> String {
         let (mut prefix, mut width) = (String::new(), 0);
         for container in &self.containers {
