@@ -105,6 +105,9 @@ fn compiled(index: usize) -> Option<HighlightConfiguration> {
 /// Renders a text, with colours if they are available.
 type Job = Box<dyn Fn(Option<&mut SyntaxColours>) -> String + Send>;
 
+/// A job, and the text that it renders, if any.
+type QueuedJob = (Option<LaterText>, Job);
+
 /// A text that is being rendered.
 #[derive(Clone)]
 pub(crate) struct LaterText(Arc<LaterSlot>);
@@ -142,7 +145,7 @@ impl LaterText {
 /// The thread that renders texts with colours, in their order. It starts with the first text.
 #[derive(Clone, Default)]
 pub(crate) struct SyntaxThread {
-    jobs: Arc<OnceLock<mpsc::Sender<(Option<LaterText>, Job)>>>,
+    jobs: Arc<OnceLock<mpsc::Sender<QueuedJob>>>,
     /// Notified when a text is ready.
     done: Arc<Notify>,
 }
@@ -185,7 +188,7 @@ impl SyntaxThread {
     }
 }
 
-fn work(jobs: &mpsc::Receiver<(Option<LaterText>, Job)>, done: &Notify) {
+fn work(jobs: &mpsc::Receiver<QueuedJob>, done: &Notify) {
     let mut syntax = SyntaxColours::new();
     for (later, job) in jobs {
         syntax.cancelled = later.as_ref().map(|later| later.0.cancelled.clone()).unwrap_or_default();
