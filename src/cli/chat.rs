@@ -49,10 +49,10 @@ use self::view::{ChatView, Overlay};
 use super::flags::run_options::ChatOptions;
 use super::sessions::opening;
 use super::terminal::markdown::MarkdownLayout;
+use super::terminal::marks::needs_ascii;
 use super::terminal::notify::Notifier;
 pub(crate) use super::terminal::notify::NotifyMode;
 use super::terminal::output::{Colours, print_stderr};
-use super::terminal::marks::needs_ascii;
 use super::terminal::renderer::{OWN_COMMAND, RenderOptions, TerminalRenderer};
 use super::terminal::status_line::columns;
 use crate::api::App;
@@ -254,7 +254,9 @@ impl Chat {
             ChatUpdate::CommandEnd { line, output, code, shared } => {
                 view.shell.pop_front();
                 let end = code.map_or("stopped".to_owned(), |code| format!("exit code {code}"));
-                view.print_command(&line, &format!("{output}\n[{end}]"));
+                let output = output.trim_end();
+                let separator = if output.is_empty() { "" } else { "\n" };
+                view.print_command(&line, &format!("{output}{separator}[{end}]"));
                 if shared {
                     let text = format!("{OWN_COMMAND}{line}\n{output}\n[{end}]");
                     view.notes.push(text.clone());

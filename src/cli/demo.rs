@@ -80,7 +80,15 @@ async fn run_prompt(app: Arc<App>, yes: bool, colours: Colours) -> Result<(Sessi
     let approver = if yes { Approver::Yes } else { Approver::for_terminal() };
     let options = RenderOptions { colour: colours.stderr, ..RenderOptions::default() };
     let renderer = TerminalRenderer::new(options, &app.cwd);
-    let output = RunnerOutput { json: false, answers: true, renderer, status_line: false, watched: false, is_kept: false, ascii: colours.ascii };
+    let output = RunnerOutput {
+        json: false,
+        answers: true,
+        renderer,
+        status_line: false,
+        watched: false,
+        is_kept: false,
+        ascii: colours.ascii,
+    };
     let interrupted = CancellationToken::new();
     task::spawn(on_signal(interrupted.clone()));
     let mut runner = PromptRunner::new(client, session, output, approver, interrupted).await?;

@@ -101,7 +101,7 @@ impl PromptRunner {
             status: StatusLine::new(output.status_line),
             activity: TurnActivity::default(),
             header_due: output.watched,
-            
+
             client,
             session,
             events,

@@ -99,7 +99,7 @@ Esc           stops the turn, and gives the waiting texts back
 Ctrl-C        empties the text, else stops the turn, else quits when pressed twice
 Ctrl-G        edits the text in $VISUAL or $EDITOR
 Ctrl-V        attaches the image in the clipboard
-Ctrl-O        shows the whole permission request
+Ctrl-O        shows what is omitted, or the whole request; again: the conversation
 Ctrl-L        prints the last turns again
 @path         completes a file; !command runs a command and adds its output to the conversation
 ";

@@ -94,10 +94,10 @@ impl Pager {
         let mut shown: Vec<String> = self.rows.iter().skip(self.first).take(self.height).cloned().collect();
         shown.resize(self.height, String::new());
         let last = (self.first + self.height).min(self.rows.len());
-        let more = if self.has_more { "Ctrl-O: the conversation · " } else { "" };
+        let more = if self.has_more { " · Ctrl-O: the conversation" } else { "" };
         let status = match self.is_typing {
             true => format!("/{}", self.search),
-            false => format!("{last} of {} rows · {more}/ searches, n next, N before · g G ends · Esc", self.rows.len()),
+            false => format!("{last}/{} · Esc closes · / searches, n and N go on{more}", self.rows.len()),
         };
         shown.push(shortened(&status, columns));
         shown

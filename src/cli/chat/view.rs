@@ -136,9 +136,7 @@ impl ChatView {
 
     pub(crate) fn event(&mut self, event: &Event) {
         match &event.body {
-            Body::PermissionResolved(PermissionDecision { permission_id: Some(id), .. }) => {
-                self.close_question(id)
-            }
+            Body::PermissionResolved(PermissionDecision { permission_id: Some(id), .. }) => self.close_question(id),
             Body::MessageCompleted { message_id, .. } => self.queue.retain(|(queued, _)| queued != message_id),
             Body::SessionUpdated { change } => {
                 if let Some(title) = &change.title {

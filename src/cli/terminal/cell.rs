@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::file_change::FileChange;
+use super::file_change::FileDiff;
 use super::styled_text::{Colour, StyledText, TextStyle};
 use super::syntax::SyntaxColours;
 
 /// Maximum number of rows of the changes of a call.
 const CHANGE_ROWS: usize = 16;
-/// Maximum size of the texts that are kept to be shown whole, in bytes. The last one is always kept.
+/// Maximum size of the texts that are kept to be shown whole, in bytes. The last is always kept.
 const KEPT_BYTES_MAX: usize = 2 << 20;
 
 /// The part of a text that is shown.
@@ -26,13 +26,23 @@ pub(crate) enum ShownPart {
 
 /// A part of a cell below its title.
 pub(crate) enum CellBody {
-    Text { text: String, style: TextStyle, part: ShownPart },
+    Text {
+        text: String,
+        style: TextStyle,
+        part: ShownPart,
+    },
     /// Code in a language, with its line numbers before tabs. Shown whole only.
-    Code { text: String, language: String },
+    Code {
+        text: String,
+        language: String,
+    },
     /// A diff in the unified format.
     Diff(String),
     /// A change; with its name if the title does not have it.
-    Change { change: FileChange, is_named: bool },
+    Change {
+        change: FileDiff,
+        is_named: bool,
+    },
 }
 
 /// Rows that belong together.
@@ -68,7 +78,9 @@ impl Cell {
     pub(crate) fn is_folded(&self, columns: usize) -> bool {
         self.bodies.iter().any(|body| match body {
             CellBody::Text { text, part, .. } => match part {
-                ShownPart::First(most) | ShownPart::Last(most) => text.lines().map(|line| height(line.chars().count(), columns)).sum::<usize>() > *most,
+                ShownPart::First(most) | ShownPart::Last(most) => {
+                    text.lines().map(|line| height(line.chars().count(), columns)).sum::<usize>() > *most
+                }
                 ShownPart::Title => !text.is_empty(),
             },
             CellBody::Code { text, .. } => !text.is_empty(),

@@ -13,7 +13,7 @@ const NUMBER_COLUMNS: usize = 4;
 
 /// The change of a file.
 #[derive(Clone, Debug)]
-pub(crate) struct FileChange {
+pub(crate) struct FileDiff {
     path: PathBuf,
     /// The path as it is shown.
     pub name: String,
@@ -34,14 +34,14 @@ struct ChangedLine {
     text: String,
 }
 
-impl FileChange {
+impl FileDiff {
     /// Compares two texts of a file, whose path is shown relative to `cwd`.
-    pub(crate) fn new(path: &Path, old: Option<&str>, new: &str, cwd: &Path) -> FileChange {
+    pub(crate) fn new(path: &Path, old: Option<&str>, new: &str, cwd: &Path) -> FileDiff {
         let name = output_line(&path.strip_prefix(cwd).unwrap_or(path).to_string_lossy());
         let side = |text| Side::text(name.trim_start_matches('/'), text);
         let diff = unified_diff(old.map(side), Some(side(new)));
         let (diff, added, removed) = (diff.text, diff.added, diff.removed);
-        FileChange { path: path.into(), name, old: old.map(String::from), new: new.into(), diff, added, removed }
+        FileDiff { path: path.into(), name, old: old.map(String::from), new: new.into(), diff, added, removed }
     }
 
     /// Returns about how much memory the change takes.

@@ -8,6 +8,7 @@ mod table;
 use super::syntax::{CODE_BYTES_MAX, SyntaxColours, has_colours};
 use blocks::BlockSplitter;
 pub(crate) use blocks::MarkdownBlock;
+pub(crate) use document::MarkdownLayout;
 
 /// Maximum size of an open block that is rendered for a preview, in bytes. Of a larger one, the end
 /// is shown as it is.
@@ -15,14 +16,6 @@ const PREVIEW_BYTES_MAX: usize = 16 << 10;
 const PREVIEW_END: usize = 2 << 10;
 /// Maximum length of the end of a line, in bytes.
 const LAST_LINE_BYTES_MAX: usize = 400;
-
-/// How Markdown is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct MarkdownLayout {
-    /// Width of the terminal in columns.
-    pub columns: usize,
-    pub colour: bool,
-}
 
 impl MarkdownBlock {
     /// Renders the block as complete rows, with colours of code if `syntax` has those.
@@ -42,13 +35,7 @@ impl MarkdownBlock {
 pub(crate) fn fence_language(line: &str) -> Option<&str> {
     let line = line.trim_start_matches([' ', '>', '-', '*', '\t']);
     let rest = line.strip_prefix("```").or_else(|| line.strip_prefix("~~~"))?;
-    Some(language(rest.trim_start_matches(['`', '~'])))
-}
-
-/// Returns the language of the words after a fence.
-fn language(info: &str) -> &str {
-    let info = info.trim_start().trim_start_matches("{.");
-    info.split([' ', '\t', ',', '{', '}']).next().unwrap_or_default().trim()
+    Some(document::language(rest.trim_start_matches(['`', '~'])))
 }
 
 /// Splits one message into blocks. The text must have no control sequences.

@@ -26,7 +26,7 @@ const MARKS: &[(char, &str)] = &[
     ('◒', "\\"),
 ];
 
-/// Returns whether the locale is not UTF-8 (POSIX: the first of these variables that is set counts).
+/// Returns whether the locale is not UTF-8 (POSIX: the first variable that is set counts).
 pub(crate) fn needs_ascii(environment: &Environment) -> bool {
     let set = ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|name| environment.get(name)).find(|value| !value.is_empty());
     set.is_some_and(|locale| !locale.to_ascii_lowercase().replace('-', "").contains("utf8"))

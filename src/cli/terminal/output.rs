@@ -27,7 +27,12 @@ impl Colours {
         let (stdout, stderr) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
         let is_dumb = environment.get("TERM") == Some("dumb");
         let wanted = environment.get("NO_COLOR").is_none() && !is_dumb;
-        Colours { stdout: wanted && stdout, stderr: wanted && stderr, markdown: stdout && !is_dumb, ascii: needs_ascii(environment) }
+        Colours {
+            stdout: wanted && stdout,
+            stderr: wanted && stderr,
+            markdown: stdout && !is_dumb,
+            ascii: needs_ascii(environment),
+        }
     }
 }
 

@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+pub(crate) use self::messages::OWN_COMMAND;
 use super::cell::{CellLayout, FoldedCells};
 use super::markdown::{MarkdownLayout, MarkdownStream};
-pub(crate) use self::messages::OWN_COMMAND;
 use super::remarks;
 use super::styled_text::StyledText;
 use super::syntax::{LaterText, SyntaxThread};
@@ -162,7 +162,9 @@ impl TerminalRenderer {
 
     /// Returns whether the last line that was rendered is not ended.
     pub(crate) fn is_mid_line(&self) -> bool {
-        self.writing.as_ref().is_some_and(|(_, thought)| if *thought { !self.is_watched() } else { self.options.markdown.is_none() })
+        self.writing
+            .as_ref()
+            .is_some_and(|(_, thought)| if *thought { !self.is_watched() } else { self.options.markdown.is_none() })
     }
 
     /// Renders what is not complete, to be shown until it is: the open block of the answer, a
@@ -206,7 +208,9 @@ impl TerminalRenderer {
     pub(crate) fn render(&mut self, block: &TranscriptBlock<'_>) -> Vec<RenderedText> {
         let kind = match block {
             TranscriptBlock::UserMessage { .. } => RowKind::User,
-            TranscriptBlock::MessageText { thought: false, .. } | TranscriptBlock::MessageEnd { thought: false, .. } => RowKind::Text,
+            TranscriptBlock::MessageText { thought: false, .. } | TranscriptBlock::MessageEnd { thought: false, .. } => {
+                RowKind::Text
+            }
             TranscriptBlock::MessageText { .. } | TranscriptBlock::MessageEnd { .. } => RowKind::Thought,
             TranscriptBlock::ToolEnd(_) | TranscriptBlock::Question(_) | TranscriptBlock::Denied(_) => RowKind::Call,
             _ => RowKind::Remark,

@@ -35,6 +35,9 @@ const STYLES: &[(&str, TextStyle)] = &[
     ("property", TextStyle::coloured(Colour::Blue)),
 ];
 
+/// Patterns of all names, which have no colour.
+const GENERAL_PATTERNS: [&str; 3] = ["(identifier) @variable", "(field_identifier) @property", "(property_identifier) @property"];
+
 /// Returns the name of the language of a file, if it has colours.
 pub(crate) fn language_of(path: &Path) -> Option<&str> {
     path.extension()?.to_str().filter(|extension| has_colours(extension))
@@ -89,7 +92,11 @@ impl SyntaxColours {
 /// Compiles the queries of a language. `None` if they do not fit its grammar.
 fn compiled(index: usize) -> Option<HighlightConfiguration> {
     let row = &LANGUAGES[index];
-    let mut configuration = HighlightConfiguration::new((row.grammar)(), "", &row.queries.concat(), "", "").ok()?;
+    // The last pattern of a name counts, and in Go's queries, that is the one of all names.
+    let is_specific = |line: &&str| !GENERAL_PATTERNS.contains(&line.trim());
+    let query: Vec<&str> =
+        row.queries.iter().flat_map(|query| query.lines()).filter(|line| row.has_keys || is_specific(line)).collect();
+    let mut configuration = HighlightConfiguration::new((row.grammar)(), "", &query.join("\n"), "", "").ok()?;
     let name = |(name, _): &(&'static str, TextStyle)| if *name == "property" && !row.has_keys { "" } else { *name };
     configuration.configure(&STYLES.iter().map(name).collect::<Vec<_>>());
     Some(configuration)
@@ -97,6 +104,9 @@ fn compiled(index: usize) -> Option<HighlightConfiguration> {
 
 /// Renders a text, with colours if they are available.
 type Job = Box<dyn Fn(Option<&mut SyntaxColours>) -> String + Send>;
+
+/// A job, and the text that it renders, if any.
+type QueuedJob = (Option<LaterText>, Job);
 
 /// A text that is being rendered.
 #[derive(Clone)]
@@ -135,7 +145,7 @@ impl LaterText {
 /// The thread that renders texts with colours, in their order. It starts with the first text.
 #[derive(Clone, Default)]
 pub(crate) struct SyntaxThread {
-    jobs: Arc<OnceLock<mpsc::Sender<(Option<LaterText>, Job)>>>,
+    jobs: Arc<OnceLock<mpsc::Sender<QueuedJob>>>,
     /// Notified when a text is ready.
     done: Arc<Notify>,
 }
@@ -178,7 +188,7 @@ impl SyntaxThread {
     }
 }
 
-fn work(jobs: &mpsc::Receiver<(Option<LaterText>, Job)>, done: &Notify) {
+fn work(jobs: &mpsc::Receiver<QueuedJob>, done: &Notify) {
     let mut syntax = SyntaxColours::new();
     for (later, job) in jobs {
         syntax.cancelled = later.as_ref().map(|later| later.0.cancelled.clone()).unwrap_or_default();

@@ -95,7 +95,7 @@ async fn run_uses_the_same_rows_and_names_the_command_that_shows_the_rest() {
     needs_linux!("sandbox");
     let home = home_with_a_test();
     let terminal = home.terminal(&["run", "--model", &home.script(fix()), "--mode", "auto", "Fix the failing test"]);
-    terminal.resize(60, 100);
+    terminal.resize(60, 200);
     let (code, shown) = terminal.end().await;
     assert_eq!(code, 0);
     let session = format!("sess_{}", &shown.split_once("session sess_").unwrap().1[..32]);
@@ -106,9 +106,9 @@ async fn run_uses_the_same_rows_and_names_the_command_that_shows_the_rest() {
 }
 
 fn vt100_rows(shown: &str) -> String {
-    let mut parser = vt100::Parser::new(200, 100, 0);
-    parser.process(shown.as_bytes());
-    let rows: Vec<String> = parser.screen().rows(0, 100).map(|row| row.trim_end().to_owned()).collect();
+    let mut parser = vt100::Parser::new(200, 200, 0);
+    parser.process(shown.replace('\n', "\r\n").as_bytes());
+    let rows: Vec<String> = parser.screen().rows(0, 200).map(|row| row.trim_end().to_owned()).collect();
     rows.join("\n")
 }
 
@@ -231,7 +231,7 @@ async fn own_command_shows_its_output_while_it_runs_and_once_after_it() {
 #[tokio::test]
 async fn retries_are_one_row() {
     let (size, home) = ((24, 80), Home::new());
-    let steps = json!([{"error": {"status": 529, "times": 3, "retry_after": 0}}, {"text": "done"}]);
+    let steps = json!([{"error": {"status": 529, "times": 3}}, {"text": "done"}]);
     let mut terminal = chat_in(&home, steps, &[], size).await;
     terminal.say("go\r").await;
     let screen = terminal.until_screen("tokens in", size).await;
@@ -247,6 +247,9 @@ async fn marks_are_ascii_where_the_locale_is_not_utf8() {
     let mut terminal = chat_in(&home, fix(), &["--mode", "auto"], size).await;
     terminal.say("Fix the failing test\r").await;
     let screen = terminal.until_screen("tokens in", size).await;
-    assert!(screen.is_ascii() && screen.contains("x sh test.sh - exit 1 - ") && screen.contains("  ... 20 lines (Ctrl-O)"), "{screen}");
+    assert!(
+        screen.is_ascii() && screen.contains("x sh test.sh - exit 1 - ") && screen.contains("  ... 20 lines (Ctrl-O)"),
+        "{screen}"
+    );
     end(terminal).await;
 }

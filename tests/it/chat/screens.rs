@@ -119,7 +119,7 @@ async fn work() {
             "subagent",
             json!([{"tool_calls": [task]}, {"text": "It has three lines."}]),
             &["--mode", "auto"],
-            &[("go\r", "lines.\nIt has three"), ("", "  /help")],
+            &[("go\r", "lines.\n\nIt has three"), ("", "  /help")],
         ),
     ])
     .await;
@@ -130,7 +130,7 @@ async fn requests_and_lists() {
     check(&[
         ("permission", json!([{"tool_calls": [bash_call("rm -rf target")]}]), &[], &[("go\r", "[1] Allow")]),
         ("permission_diff", json!([{"tool_calls": [edit()]}]), &[], &[("go\r", "[1] Allow"), ("\t", "digits answer")]),
-        ("review", json!([{"tool_calls": [edit()]}, {"text": "Changed."}]), &["--mode", "auto"], &[("go\r", "Choose hunks")]),
+        ("review", json!([{"tool_calls": [edit()]}, {"text": "Changed."}]), &["--mode", "auto"], &[("go\r", "Changed.\nReview")]),
         (
             "review_hunks",
             json!([{"tool_calls": [edit()]}, {"text": "Changed."}]),

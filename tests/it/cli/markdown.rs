@@ -16,7 +16,8 @@ async fn shown(answer: &str, columns: u16, chunk: usize, colour: bool) -> String
     let (code, shown) = terminal.end().await;
     assert_eq!(code, 0, "{shown}");
     let (_, answer) = shown.split_once("sess_").unwrap().1.split_once('\n').unwrap();
-    answer[..answer.rfind("\n· ").map_or(answer.len(), |end| end + 1)].into()
+    let rows = &answer[..answer.rfind("\n· ").unwrap_or(answer.len())];
+    format!("{}\n", rows.trim_end())
 }
 
 #[tokio::test]
@@ -84,8 +85,8 @@ async fn code_of_each_language_has_colours() {
         ("json", "{\"a\": [1, true, \"s\"]}", &["34m\"a\"", "33m1", "33mtrue", "32m\"s\""]),
         ("toml", "a = 1 # c", &["34ma", "33m1", "2m# c"]),
         ("yaml", "a: \"s\" # c", &["34ma", "32m\"s\"", "2m# c"]),
-        ("html", "<p class=\"s\">x</p>", &["35mp", "32m\"s\""]),
-        ("css", ".a { color: red; width: 1px }", &["34mcolor", "33m1"]),
+        ("html", "<p class=\"s\">x</p>", &["35mp", "32ms"]),
+        ("css", ".a { color: red; width: 1px }", &["34mcolor", "33m1px"]),
     ];
     let blocks: Vec<String> = cases.iter().map(|(language, code, _)| format!("```{language}\n{code}\n```\n")).collect();
     let shown = shown(&blocks.concat(), 80, 1000, true).await;

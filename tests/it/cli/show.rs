@@ -40,7 +40,7 @@ async fn session_is_listed_shown_and_removed() {
             "Edit a.txt",
             "-one",
             "+two",
-            "`echo out`",
+            "● echo out · exit 0",
             "  out",
             "a step",
             "Mended.",

@@ -99,7 +99,10 @@ impl BlockSplitter {
         if let (BlockKind::Fence { mark, length }, false) = (self.kind, self.open.is_empty()) {
             self.open.push_str(&line);
             let closes = fence(text).is_some_and(|(closing, count, rest)| closing == mark && count >= length && rest.is_empty());
-            return if closes { self.end() } else { () };
+            if closes {
+                self.end();
+            }
+            return;
         }
         if text.is_empty() {
             let waits = match self.kind {

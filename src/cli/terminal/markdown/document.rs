@@ -3,11 +3,18 @@
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use unicode_width::UnicodeWidthStr;
 
-use super::MarkdownLayout;
 use super::table::MarkdownTable;
 use crate::cli::terminal::styled_text::{Colour, StyledText, TextStyle};
 use crate::cli::terminal::syntax::SyntaxColours;
 use crate::terminal_text::output;
+
+/// How Markdown is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MarkdownLayout {
+    /// Width of the terminal in columns.
+    pub columns: usize,
+    pub colour: bool,
+}
 
 /// Maximum width of a line of prose, in columns.
 const PROSE_COLUMNS_MAX: usize = 100;
@@ -153,7 +160,7 @@ impl Document<'_> {
             Tag::CodeBlock(kind) => {
                 self.begin(at);
                 let language = match &kind {
-                    CodeBlockKind::Fenced(info) => output(super::language(info)),
+                    CodeBlockKind::Fenced(info) => output(language(info)),
                     CodeBlockKind::Indented => String::new(),
                 };
                 self.code = Some((language, String::new()));
@@ -269,8 +276,8 @@ impl Document<'_> {
         }
     }
 
-    /// Returns what stands before a row in lists and quotes. At most half of the row is used, whatever the
-    /// depth. With `begins`, the items that the row begins get their marks.
+    /// Returns the marks before a row in lists and quotes. They use at most half of the row.
+    /// With `begins`, the items that the row begins get their marks.
     fn prefix(&mut self, begins: bool) -> String {
         let (mut prefix, mut width) = (String::new(), 0);
         for container in &self.containers {
@@ -362,4 +369,10 @@ impl Document<'_> {
 fn is_line_break(tag: &str) -> bool {
     let name = tag.trim_matches(['<', '>', '/', ' ']);
     name.eq_ignore_ascii_case("br")
+}
+
+/// Returns the language of the words after a fence.
+pub(super) fn language(info: &str) -> &str {
+    let info = info.trim_start().trim_start_matches("{.");
+    info.split([' ', '\t', ',', '{', '}']).next().unwrap_or_default().trim()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{RenderedText, Style, TerminalRenderer, progress};
 use crate::cli::terminal::amounts::duration;
 use crate::cli::terminal::cell::{Cell, CellBody, ShownPart};
-use crate::cli::terminal::file_change::FileChange;
+use crate::cli::terminal::file_change::FileDiff;
 use crate::cli::terminal::partial_change::PartialChange;
 use crate::cli::terminal::remarks;
 use crate::cli::terminal::styled_text::{Colour, StyledText, TextStyle};
@@ -74,7 +74,7 @@ impl TerminalRenderer {
             return self.look(end);
         }
         let partial = PartialChange::new(&end.proposed, &end.content, &self.cwd);
-        // What the request showed is not repeated, unless the chat showed it below the output only.
+        // The request has shown the changes. That of the chat was not among the output.
         let content: Vec<&ToolContent> = match (&partial, was_asked) {
             (Some(partial), true) if !partial.edited => {
                 end.content.iter().copied().filter(|content| !matches!(content, ToolContent::Diff { .. })).collect()
@@ -83,7 +83,7 @@ impl TerminalRenderer {
             (_, true) => end.content.clone(),
             (_, false) => end.whole.iter().collect(),
         };
-        let changes: Vec<FileChange> = content.iter().filter_map(|content| self.change(content)).collect();
+        let changes: Vec<FileDiff> = content.iter().filter_map(|content| self.change(content)).collect();
         let mut cell = Cell::new(self.title(end, has_failed, &changes));
         cell.notes.extend(end.permission.as_ref().map(|permission| note(&permission_text(permission))));
         let partial = partial.map(|partial| partial.text()).filter(|text| !text.is_empty());
@@ -96,7 +96,7 @@ impl TerminalRenderer {
     }
 
     /// Returns the title of a call, with how it ended.
-    fn title(&self, end: &ToolEndBlock<'_>, has_failed: bool, changes: &[FileChange]) -> StyledText {
+    fn title(&self, end: &ToolEndBlock<'_>, has_failed: bool, changes: &[FileDiff]) -> StyledText {
         let mut result = StyledText::default();
         if let [change] = changes {
             result = change.counts();
@@ -133,7 +133,12 @@ impl TerminalRenderer {
     fn look(&mut self, end: &ToolEndBlock<'_>) -> Vec<RenderedText> {
         let text: String = end.whole.iter().filter_map(text_of).collect();
         let number = |name: &str| end.details.and_then(|details| details[name].as_u64());
-        let counts = [("linesRead", "line", "lines"), ("matches", "match", "matches"), ("count", "file", "files"), ("entries", "entry", "entries")];
+        let counts = [
+            ("linesRead", "line", "lines"),
+            ("matches", "match", "matches"),
+            ("count", "file", "files"),
+            ("entries", "entry", "entries"),
+        ];
         let found = counts.iter().find_map(|(name, one, many)| Some((number(name)?, *one, *many)));
         let (count, one, many) = found.unwrap_or((text.lines().count() as u64, "line", "lines"));
         let mut row = StyledText::default();
@@ -196,6 +201,10 @@ impl TerminalRenderer {
     /// Returns the output of a call, without what is for the model.
     fn output_body(&self, end: &ToolEndBlock<'_>, content: &ToolContent) -> Option<CellBody> {
         let text = output(&text_of(content)?);
+        // The end of the turn says it.
+        if end.outcome == ToolOutcome::Failed && text.trim() == "cancelled" && !self.options.replay {
+            return None;
+        }
         let is_noted = |line: &&str| !line.starts_with("[whole output: ");
         let (text, style, part) = match end.outcome {
             ToolOutcome::Exited(code) => {
@@ -213,9 +222,9 @@ impl TerminalRenderer {
         Some(CellBody::Text { text: lines.join("\n"), style, part }).filter(|_| !lines.is_empty())
     }
 
-    fn change(&self, content: &ToolContent) -> Option<FileChange> {
+    fn change(&self, content: &ToolContent) -> Option<FileDiff> {
         let ToolContent::Diff { path, old_text, new_text } = content else { return None };
-        Some(FileChange::new(path, old_text.as_deref(), new_text, &self.cwd))
+        Some(FileDiff::new(path, old_text.as_deref(), new_text, &self.cwd))
     }
 
     /// Renders a cell, and keeps it if rows are omitted.

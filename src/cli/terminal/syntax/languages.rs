@@ -63,12 +63,21 @@ pub(super) const LANGUAGES: &[SyntaxRow] = &[
         false
     ),
     row!(["java"], tree_sitter_java::LANGUAGE, [tree_sitter_java::HIGHLIGHTS_QUERY], false),
-    row!(["json", "jsonc"], tree_sitter_json::LANGUAGE, [tree_sitter_json::HIGHLIGHTS_QUERY], true),
-    row!(["toml"], tree_sitter_toml_ng::LANGUAGE, [tree_sitter_toml_ng::HIGHLIGHTS_QUERY], true),
+    row!(["json", "jsonc"], tree_sitter_json::LANGUAGE, [tree_sitter_json::HIGHLIGHTS_QUERY, JSON_KEYS], true),
+    row!(["toml"], tree_sitter_toml_ng::LANGUAGE, [TOML], true),
     row!(["yaml", "yml"], tree_sitter_yaml::LANGUAGE, [tree_sitter_yaml::HIGHLIGHTS_QUERY], true),
     row!(["html", "htm"], tree_sitter_html::LANGUAGE, [tree_sitter_html::HIGHLIGHTS_QUERY], true),
     row!(["css"], tree_sitter_css::LANGUAGE, [tree_sitter_css::HIGHLIGHTS_QUERY], true),
 ];
+
+/// The query of the grammar gives whole lines the colour of keys.
+#[cfg(feature = "grammars")]
+const TOML: &str = "[(bare_key) (quoted_key)] @property\n(comment) @comment\n(string) @string\n\
+    [(integer) (float) (boolean) (offset_date_time) (local_date_time) (local_date) (local_time)] @number\n";
+
+/// Follows the pattern of strings, which keys are, too.
+#[cfg(feature = "grammars")]
+const JSON_KEYS: &str = "\n(pair key: (_) @string.special.key)\n";
 
 /// Returns the index of a language, by one of its names or the extension of a file.
 pub(super) fn find(name: &str) -> Option<usize> {
