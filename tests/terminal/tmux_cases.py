@@ -76,7 +76,7 @@ def first(nuncio, home):
         window.tmux.keys(f"{PROMPT}\r")
         window.tmux.until(" tokens in, ")
         window.tmux.key("C-d")
-        expected = ["", f"> {PROMPT}", "", "the answer", USAGE, RESUME, "exit code 0"]
+        expected = ["", f"> {PROMPT}", "", "the answer", "", USAGE, RESUME, "exit code 0"]
         missing, _, remains = faults(expected, window.check_end())
         assert not missing + remains, "\n".join(missing + remains)
 
