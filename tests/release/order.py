@@ -3,7 +3,7 @@
 
   order.py KEPT PROGRAM LIST OUT
 
-KEPT is what the linker `link` kept of PROGRAM, which has its symbols. LIST has the names of functions, one a line; if it is
+KEPT is what the linker `keep-link` kept of PROGRAM, which has its symbols. LIST has the names of functions, one a line; if it is
 missing, PROGRAM is traced with callgrind and the list is written. OUT is the program, without symbols.
 
 The kernel maps the 64 KiB around each page of code that runs, so functions that lie far from each other cost memory and page
