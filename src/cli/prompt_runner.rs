@@ -101,7 +101,6 @@ impl PromptRunner {
             status: StatusLine::new(output.status_line),
             activity: TurnActivity::default(),
             header_due: output.watched,
-
             client,
             session,
             events,

@@ -78,7 +78,7 @@ impl Adapter {
         new.map(notice).collect()
     }
 
-    /// Returns the properties of the provider. The endpoint of a model differs in its protocol only.
+    /// Returns the properties of the provider. The endpoint of a model changes its protocol only.
     fn traits(&self, endpoint: &Endpoint) -> ProviderTraits {
         let mut last = self.traits.lock();
         match *last {

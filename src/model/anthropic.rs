@@ -18,7 +18,7 @@ use super::claude_thinking::{
 };
 use super::endpoint::{CacheTtl, Endpoint, Protocol};
 use super::error::ModelError;
-use super::kept_encoding::{Encoded, KeptEncoding};
+use super::kept_encoding::{EncodedJson, KeptEncoding};
 use super::message::{Block, Message, ToolResult};
 use super::request::{Request, ToolSpec};
 use super::wire::{self, EncodedRequest, WireTurn};
@@ -39,7 +39,7 @@ struct Body<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Content<'a>>,
-    tools: Option<Encoded>,
+    tools: Option<EncodedJson>,
     tool_choice: Option<Value>,
     messages: Vec<WireTurn<Content<'a>>>,
     thinking: Option<ThinkingConfig>,

@@ -1,4 +1,4 @@
-//! Encoded parts of a request that the next request of the session repeats: the tools, and the
+//! EncodedJson parts of a request that the next request of the session repeats: the tools, and the
 //! messages up to the last answer.
 
 use std::sync::Arc;
@@ -22,15 +22,15 @@ static ALL_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// A piece of JSON that several requests share.
 #[derive(Clone, Debug)]
-pub(crate) struct Encoded(Arc<RawValue>);
+pub(crate) struct EncodedJson(Arc<RawValue>);
 
-impl Encoded {
-    fn new(value: &impl Serialize) -> serde_json::Result<Encoded> {
-        to_raw_value(value).map(|json| Encoded(json.into()))
+impl EncodedJson {
+    fn new(value: &impl Serialize) -> serde_json::Result<EncodedJson> {
+        to_raw_value(value).map(|json| EncodedJson(json.into()))
     }
 }
 
-impl Serialize for Encoded {
+impl Serialize for EncodedJson {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
@@ -39,18 +39,18 @@ impl Serialize for Encoded {
 /// The encoded parts of a model's last request.
 #[derive(Default)]
 pub(crate) struct KeptEncoding {
-    tools: Mutex<Option<(Protocol, Arc<[ToolSpec]>, Encoded)>>,
+    tools: Mutex<Option<(Protocol, Arc<[ToolSpec]>, EncodedJson)>>,
     conversation: Mutex<KeptConversation>,
 }
 
-/// What the encoding of a message depends on besides the message and the endpoint.
+/// The encoding of a message depends on these besides the message and the endpoint.
 type Form = (Protocol, Thinking);
 
 #[derive(Default)]
 struct KeptConversation {
     form: Option<Form>,
     messages: Vec<Arc<Message>>,
-    turns: Vec<Encoded>,
+    turns: Vec<EncodedJson>,
     bytes: usize,
 }
 
@@ -62,7 +62,7 @@ impl KeptEncoding {
         protocol: Protocol,
         request: &'a Request,
         encode: impl Fn(&'a ToolSpec) -> T,
-    ) -> serde_json::Result<Option<Encoded>> {
+    ) -> serde_json::Result<Option<EncodedJson>> {
         if request.tools.is_empty() {
             return Ok(None);
         }
@@ -73,7 +73,7 @@ impl KeptEncoding {
         {
             return Ok(Some(encoded.clone()));
         }
-        let encoded = Encoded::new(&request.tools.iter().map(encode).collect::<Vec<T>>())?;
+        let encoded = EncodedJson::new(&request.tools.iter().map(encode).collect::<Vec<T>>())?;
         *kept = Some((protocol, request.tools.clone(), encoded.clone()));
         Ok(Some(encoded))
     }
@@ -87,8 +87,8 @@ impl KeptEncoding {
         request: &'a Request,
         first: Option<T>,
         encode: impl Fn(&'a [Arc<Message>]) -> Vec<T>,
-    ) -> serde_json::Result<Vec<Encoded>> {
-        let encoded = |messages| encode(messages).iter().map(Encoded::new).collect::<serde_json::Result<Vec<_>>>();
+    ) -> serde_json::Result<Vec<EncodedJson>> {
+        let encoded = |messages| encode(messages).iter().map(EncodedJson::new).collect::<serde_json::Result<Vec<_>>>();
         let messages = request.messages.as_slice();
         let is_answer = |message: &Arc<Message>| matches!(**message, Message::Assistant(_));
         let end = messages.iter().rposition(is_answer).map_or(0, |index| index + 1);
@@ -96,7 +96,7 @@ impl KeptEncoding {
         let known = kept.start_of(messages, (protocol, request.thinking));
         let new = encoded(&messages[known..end])?;
         let mut turns = Vec::with_capacity(1 + kept.turns.len() + new.len() + messages.len() - end);
-        turns.extend(first.as_ref().map(Encoded::new).transpose()?);
+        turns.extend(first.as_ref().map(EncodedJson::new).transpose()?);
         turns.extend(kept.turns.iter().chain(&new).cloned());
         kept.add(&messages[known..end], new);
         drop(kept);
@@ -121,7 +121,7 @@ impl KeptConversation {
     }
 
     /// Keeps further messages with their turns, or none at all if they are too large.
-    fn add(&mut self, messages: &[Arc<Message>], turns: Vec<Encoded>) {
+    fn add(&mut self, messages: &[Arc<Message>], turns: Vec<EncodedJson>) {
         let bytes: usize = turns.iter().map(|turn| turn.0.get().len()).sum();
         let all = ALL_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.bytes += bytes;
@@ -139,12 +139,12 @@ impl Drop for KeptConversation {
     }
 }
 
-/// Compares the turns of a request with a fresh encoding, unless the costs of a request are
-/// counted.
+/// Compares the turns of a request with a fresh encoding: of a short conversation, and of a longer
+/// one each time its length doubles.
 #[cfg(debug_assertions)]
-fn check(turns: &[Encoded], fresh: impl FnOnce() -> serde_json::Result<Vec<Encoded>>) {
-    if std::env::var_os("NUNCIO_COUNTED").is_none() {
-        let texts = |turns: &[Encoded]| turns.iter().map(|turn| turn.0.get().to_owned()).collect::<Vec<_>>();
+fn check(turns: &[EncodedJson], fresh: impl FnOnce() -> serde_json::Result<Vec<EncodedJson>>) {
+    if turns.len() < 16 || turns.len().is_power_of_two() {
+        let texts = |turns: &[EncodedJson]| turns.iter().map(|turn| turn.0.get().to_owned()).collect::<Vec<_>>();
         assert_eq!(Some(texts(turns)), fresh().ok().map(|fresh| texts(&fresh)), "kept messages differ from a fresh encoding");
     }
 }

@@ -15,7 +15,7 @@ use super::catalog::bare_name;
 use super::chat_format::{ChatCall, ChatTurn, append, chat_turns, text, tool};
 use super::endpoint::{Endpoint, Protocol};
 use super::error::ModelError;
-use super::kept_encoding::{Encoded, KeptEncoding};
+use super::kept_encoding::{EncodedJson, KeptEncoding};
 use super::message::Block;
 use super::request::Request;
 use super::wire::{self, EncodedRequest, Input};
@@ -30,9 +30,9 @@ const PROTOCOL: Protocol = Protocol::Ollama;
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Encoded>,
+    messages: Vec<EncodedJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<Encoded>,
+    tools: Option<EncodedJson>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     think: Option<Think>,
@@ -115,7 +115,7 @@ fn think(endpoint: &Endpoint, thinks: Option<bool>, thinking: Thinking) -> Optio
     })
 }
 
-fn messages(ids: CallIds, request: &Request, kept: &KeptEncoding) -> serde_json::Result<Vec<Encoded>> {
+fn messages(ids: CallIds, request: &Request, kept: &KeptEncoding) -> serde_json::Result<Vec<EncodedJson>> {
     let system =
         (!request.system.is_empty()).then(|| Turn { role: "system", content: request.system.as_str().into(), ..Turn::default() });
     kept.turns(PROTOCOL, request, system, |messages| {

@@ -6,6 +6,7 @@ mod code_fences;
 mod details;
 mod read;
 mod tags;
+mod text_event;
 mod written_call;
 
 use std::borrow::Cow;
@@ -20,7 +21,7 @@ use super::call_ids::CallIds;
 use super::chat_format::{ChatCall, ChatTurn, append, chat_turns, text, tool};
 use super::endpoint::{Effort, Endpoint, Protocol};
 use super::error::ModelError;
-use super::kept_encoding::{Encoded, KeptEncoding};
+use super::kept_encoding::{EncodedJson, KeptEncoding};
 use super::media;
 use super::message::Block;
 use super::request::Request;
@@ -36,8 +37,8 @@ const PROTOCOL: Protocol = Protocol::OpenaiChat;
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: Vec<Encoded>,
-    tools: Option<Encoded>,
+    messages: Vec<EncodedJson>,
+    tools: Option<EncodedJson>,
     stream: bool,
     stream_options: Option<Value>,
     reasoning_effort: Option<String>,
@@ -143,7 +144,7 @@ fn effort(endpoint: &Endpoint, thinking: Thinking) -> Option<String> {
     })
 }
 
-fn messages(endpoint: &Endpoint, request: &Request, kept: &KeptEncoding) -> serde_json::Result<Vec<Encoded>> {
+fn messages(endpoint: &Endpoint, request: &Request, kept: &KeptEncoding) -> serde_json::Result<Vec<EncodedJson>> {
     let ids = CallIds::new(endpoint, 40);
     let system = (!request.system.is_empty()).then_some(Turn::System { content: &request.system });
     kept.turns(PROTOCOL, request, system, |messages| {

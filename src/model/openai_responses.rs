@@ -16,7 +16,7 @@ use super::call_ids::CallIds;
 use super::catalog;
 use super::endpoint::{Effort, Endpoint, Protocol};
 use super::error::ModelError;
-use super::kept_encoding::{Encoded, KeptEncoding};
+use super::kept_encoding::{EncodedJson, KeptEncoding};
 use super::message::{Block, Message, ToolResult};
 use super::request::{Request, ToolSpec};
 use super::wire::{self, EncodedRequest};
@@ -33,8 +33,8 @@ struct Body<'a> {
     model: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     instructions: &'a str,
-    input: Vec<Encoded>,
-    tools: Option<Encoded>,
+    input: Vec<EncodedJson>,
+    tools: Option<EncodedJson>,
     stream: bool,
     store: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]

@@ -17,8 +17,8 @@ use crate::web::is_loopback;
 
 /// A row of the table: the properties in which wire formats differ.
 pub(crate) struct WireFormat {
-    /// Encodes a request, with what is kept of the last one. The model has a context window of this size; whether it can think may be
-    /// known.
+    /// Encodes a request, with the encoding that is kept of the last one. The model has a context
+    /// window of this size; whether it can think may be known.
     pub write: fn(&Endpoint, &Request, &KeptEncoding, u64, Option<bool>) -> Result<EncodedRequest, ModelError>,
     /// Creates the reader for the answer to a request.
     pub reader: fn(&Endpoint, &Request) -> Box<dyn EventReader>,

@@ -2,7 +2,6 @@
 //! a text asks for them. The words are a heuristic: a missed order leads to a question.
 
 use std::ops::BitOr;
-use std::sync::LazyLock;
 
 /// A set of such acts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,40 +31,10 @@ const NAMES: [(GitActs, &str); 8] = [
 /// Words that ask for an act.
 struct WordList {
     act: GitActs,
-    words: Words,
+    /// Beginnings of words. `_` is a space, `=` after a word makes it a whole word.
+    words: &'static str,
     /// Words of which a sentence must have one to mean git; empty: none is needed.
-    beside: Words,
-}
-
-/// A list of words, split when it is used first.
-type Words = LazyLock<Vec<WordEntry>>;
-
-/// An entry of a list of words: the beginning of a word.
-struct WordEntry {
-    text: String,
-    /// The entry is a whole word: it ends with `=` in the list.
-    is_whole: bool,
-    /// The entry is searched in the whole text: it has several words, with `_` between them in the
-    /// list, or its script has no spaces.
-    is_part: bool,
-}
-
-impl WordEntry {
-    fn parse(entry: &str) -> WordEntry {
-        let is_part = entry.contains('_') || entry.chars().any(|character| character >= '\u{2e80}');
-        let whole = entry.strip_suffix('=').filter(|_| !is_part);
-        WordEntry { text: whole.unwrap_or(entry).replace('_', " "), is_whole: whole.is_some(), is_part }
-    }
-
-    fn fits(&self, word: &str) -> bool {
-        if self.is_whole { word == self.text } else { word.starts_with(&self.text) }
-    }
-}
-
-macro_rules! words {
-    ($list:expr) => {
-        LazyLock::new(|| $list.split_whitespace().map(WordEntry::parse).collect())
-    };
+    beside: &'static str,
 }
 
 const ABOUT_GIT: &str = "git commit branch head origin remote upstream repo main= master= tag tags worktree change edit tree file \
@@ -74,74 +43,48 @@ const ABOUT_MERGING: &str = "git branch zweig rama= ветк 分支 ブランチ
 const BRANCHING: &str =
     "git creat make new= switch start open cut put delet remov renam onto separate own= move push checkout check_out";
 
-static WORD_LISTS: [WordList; 17] = [
+const WORD_LISTS: [WordList; 17] = [
     WordList {
-        act: COMMIT,
-        words: words!("commit comite einchecken amend cherry-pick коммит закоммит 提交 コミット 커밋"),
-        beside: words!(""),
+        act: COMMIT, words: "commit comite einchecken amend cherry-pick коммит закоммит 提交 コミット 커밋", beside: ""
     },
-    WordList { act: COMMIT, words: words!("squash pull_request merge_request pr="), beside: words!("") },
+    WordList { act: COMMIT, words: "squash pull_request merge_request pr=", beside: "" },
+    WordList { act: PUSH, words: "push pouss sube= subir запуш пуш 推送 プッシュ 푸시", beside: ABOUT_GIT },
+    WordList { act: PUSH, words: "pull_request merge_request pr=", beside: "" },
     WordList {
-        act: PUSH, words: words!("push pouss sube= subir запуш пуш 推送 プッシュ 푸시"), beside: words!(ABOUT_GIT)
+        act: MERGE, words: "merg fusion zusammenführ слей слить слия 合并 マージ 병합", beside: ABOUT_MERGING
     },
-    WordList { act: PUSH, words: words!("pull_request merge_request pr="), beside: words!("") },
-    WordList {
-        act: MERGE,
-        words: words!("merg fusion zusammenführ слей слить слия 合并 マージ 병합"),
-        beside: words!(ABOUT_MERGING),
-    },
-    WordList {
-        act: MERGE,
-        words: words!("pull="),
-        beside: words!("git origin remote upstream branch main= master= changes latest"),
-    },
-    WordList { act: COMMIT, words: words!("merg"), beside: words!(ABOUT_MERGING) },
-    WordList { act: COMMIT, words: words!("rebas"), beside: words!("") },
-    WordList { act: REBASE, words: words!("rebas squash 变基 リベース"), beside: words!("") },
-    WordList { act: BRANCH, words: words!("branch"), beside: words!(BRANCHING) },
-    WordList {
-        act: BRANCH,
-        words: words!("checkout check_out switch wechs"),
-        beside: words!("git branch main= master= tag commit head zweig"),
-    },
-    WordList {
-        act: BRANCH, words: words!("worktree pull_request zweig rama= ветк 分支 ブランチ 브랜치"), beside: words!("")
-    },
+    WordList { act: MERGE, words: "pull=", beside: "git origin remote upstream branch main= master= changes latest" },
+    WordList { act: COMMIT, words: "merg", beside: ABOUT_MERGING },
+    WordList { act: COMMIT, words: "rebas", beside: "" },
+    WordList { act: REBASE, words: "rebas squash 变基 リベース", beside: "" },
+    WordList { act: BRANCH, words: "branch", beside: BRANCHING },
+    WordList { act: BRANCH, words: "checkout check_out switch wechs", beside: "git branch main= master= tag commit head zweig" },
+    WordList { act: BRANCH, words: "worktree pull_request zweig rama= ветк 分支 ブランチ 브랜치", beside: "" },
     WordList {
         act: DISCARD,
-        words: words!(
-            "discard reset restor revert undo roll_back rollback throw_away checkout check_out verwerf verwirf zurücksetz rückgängig \
-                annul restaur descart deshac deshaz desfaz откат отмен сброс 撤销 还原 回滚 丢弃 元に戻 破棄 リセット 되돌"
-        ),
-        beside: words!(ABOUT_GIT),
+        words: "discard reset restor revert undo roll_back rollback throw_away checkout check_out verwerf verwirf zurücksetz rückgängig \
+                annul restaur descart deshac deshaz desfaz откат отмен сброс 撤销 还原 回滚 丢弃 元に戻 破棄 リセット 되돌",
+        beside: ABOUT_GIT,
     },
-    WordList { act: DISCARD, words: words!("clean"), beside: words!("git repo worktree working_tree untracked") },
-    WordList { act: STASH, words: words!("stash 贮藏 スタッシュ"), beside: words!("") },
-    WordList { act: TAG, words: words!("tag tags"), beside: words!("git release version commit") },
-    WordList { act: TAG, words: words!("标签 タグ"), beside: words!("") },
+    WordList { act: DISCARD, words: "clean", beside: "git repo worktree working_tree untracked" },
+    WordList { act: STASH, words: "stash 贮藏 スタッシュ", beside: "" },
+    WordList { act: TAG, words: "tag tags", beside: "git release version commit" },
+    WordList { act: TAG, words: "标签 タグ", beside: "" },
 ];
 
 /// Words that turn the meaning of their sentence.
-static NEGATIONS: Words = words!(
-    "not= no= never without avoid refrain nicht kein ohne nie= niemals ne= n'= pas= sans jamais sin= nunca não= sem= \
-                         non= senza mai= не= без= никогда bez= ikke= inte= 不 别 勿 未 無 なし しない せず ない 말 않 없이"
-);
+const NEGATIONS: &str = "not= no= never without avoid refrain nicht kein ohne nie= niemals ne= n'= pas= sans jamais sin= nunca não= sem= \
+                         non= senza mai= не= без= никогда bez= ikke= inte= 不 别 勿 未 無 なし しない せず ない 말 않 없이";
 /// Words with which the sentence of an instruction file leaves the order to the user.
-static CONDITIONS: Words = words!(
-    "only unless before bevor avant= antes= prima= перед if= when asked ask= request permission approv explicit nur= wenn seulement sauf si= solo если только 仅 除非 場合"
-);
+const CONDITIONS: &str = "only unless before bevor avant= antes= prima= перед if= when asked ask= request permission approv explicit nur= wenn seulement sauf si= solo если только 仅 除非 場合";
 /// Words before `commit` and the like that make it a thing.
-static BEFORE_THINGS: Words = words!("which what last latest previous recent each every whose per initial first");
+const BEFORE_THINGS: &str = "which what last latest previous recent each every whose per initial first";
 /// Words after `commit` and the like that make it a thing.
-static AFTER_THINGS: Words = words!(
-    "message history hash id= ids= log= logs= hook graph date author sha= policy convention style guideline introduced broke caused button function method endpoint form handler page dialog feature"
-);
+const AFTER_THINGS: &str = "message history hash id= ids= log= logs= hook graph date author sha= policy convention style guideline introduced broke caused button function method endpoint form handler page dialog feature";
 /// Words with which a question is a request.
-static POLITE: Words = words!(
-    "can could would will please kannst könntest bitte peux pouvez pourr puedes podr pode poderia puoi potresti можешь 可以 能 请 ください"
-);
+const POLITE: &str = "can could would will please kannst könntest bitte peux pouvez pourr puedes podr pode poderia puoi potresti можешь 可以 能 请 ください";
 /// Words with which a plural asks for commits.
-static MAKING: Words = words!("make making creat split into write with");
+const MAKING: &str = "make making creat split into write with";
 
 /// Number of bytes at each end of a long text that are read.
 const END_READ_BYTES: usize = 8 << 10;
@@ -186,7 +129,7 @@ impl GitActs {
     /// Adds and removes acts like [`GitActs::heed`], for an instruction file: a sentence that
     /// leaves the order to the user asks for nothing.
     pub fn heed_instructions(&mut self, text: &str) {
-        self.heed_sentences(text, |sentence| sentence.has(&CONDITIONS));
+        self.heed_sentences(text, |sentence| sentence.has(CONDITIONS));
     }
 
     fn heed_sentences(&mut self, text: &str, is_no_order: impl Fn(&Sentence<'_>) -> bool) {
@@ -200,9 +143,9 @@ impl GitActs {
         for (sentence, asks) in sentences(&text) {
             let sentence = Sentence::new(sentence);
             let acts = sentence.acts();
-            if sentence.has(&NEGATIONS) || sentence.words.iter().any(|word| word.ends_with("n't") || *word == "dont") {
+            if sentence.has(NEGATIONS) || sentence.words.iter().any(|word| word.ends_with("n't") || *word == "dont") {
                 *self = self.without(acts);
-            } else if !is_no_order(&sentence) && (!asks || sentence.has(&POLITE)) {
+            } else if !is_no_order(&sentence) && (!asks || sentence.has(POLITE)) {
                 *self = *self | acts;
             }
         }
@@ -300,8 +243,8 @@ impl<'a> Sentence<'a> {
     }
 
     fn acts(&self) -> GitActs {
-        let asked = WORD_LISTS.iter().filter(|list| list.beside.is_empty() || self.is_short() || self.has(&list.beside));
-        asked.filter(|list| self.asks(&list.words)).fold(GitActs::NONE, |acts, list| acts | list.act)
+        let asked = WORD_LISTS.iter().filter(|list| list.beside.is_empty() || self.is_short() || self.has(list.beside));
+        asked.filter(|list| self.asks(list.words)).fold(GitActs::NONE, |acts, list| acts | list.act)
     }
 
     /// Returns whether the sentence has so few words that it has no other subject.
@@ -310,29 +253,35 @@ impl<'a> Sentence<'a> {
     }
 
     /// Returns whether the sentence has one of these words, whatever it means there.
-    fn has(&self, list: &Words) -> bool {
-        list.iter().any(|entry| self.places(entry).next().is_some())
+    fn has(&self, list: &str) -> bool {
+        list.split_whitespace().any(|entry| self.places(entry).next().is_some())
     }
 
     /// Returns whether the sentence has one of these words and it is no mere thing, as in `which
     /// commit`.
-    fn asks(&self, list: &Words) -> bool {
-        list.iter().any(|entry| self.places(entry).any(|place| place.is_none_or(|place| !self.is_thing(place))))
+    fn asks(&self, list: &str) -> bool {
+        list.split_whitespace().any(|entry| self.places(entry).any(|place| place.is_none_or(|place| !self.is_thing(place))))
     }
 
     fn is_thing(&self, place: usize) -> bool {
-        let is_one_of = |word: Option<&&str>, list: &Words| word.is_some_and(|word| list.iter().any(|entry| entry.fits(word)));
+        let is_one_of =
+            |word: Option<&&str>, list: &str| word.is_some_and(|word| list.split_whitespace().any(|entry| fits(entry, word)));
         let before = place.checked_sub(1).and_then(|before| self.words.get(before));
-        is_one_of(before, &BEFORE_THINGS)
-            || is_one_of(self.words.get(place + 1), &AFTER_THINGS)
-            || self.words[place] == "commits" && !self.has(&MAKING)
+        is_one_of(before, BEFORE_THINGS)
+            || is_one_of(self.words.get(place + 1), AFTER_THINGS)
+            || self.words[place] == "commits" && !self.has(MAKING)
     }
 
     /// Returns the indexes of the words that fit an entry of a list; `None` for an entry of several
     /// words or in a script without spaces.
-    fn places<'s>(&'s self, entry: &'s WordEntry) -> impl Iterator<Item = Option<usize>> + 's {
-        let part = (entry.is_part && self.text.contains(&entry.text)).then_some(None);
-        let words = self.words.iter().enumerate().filter(move |(_, word)| !entry.is_part && entry.fits(word));
+    fn places<'s>(&'s self, entry: &'s str) -> impl Iterator<Item = Option<usize>> + 's {
+        let is_part = entry.contains('_') || entry.chars().any(|character| character >= '\u{2e80}');
+        let part = (is_part && self.text.contains(&entry.replace('_', " "))).then_some(None);
+        let words = self.words.iter().enumerate().filter(move |(_, word)| !is_part && fits(entry, word));
         part.into_iter().chain(words.map(|(index, _)| Some(index)))
     }
+}
+
+fn fits(entry: &str, word: &str) -> bool {
+    entry.strip_suffix('=').map_or_else(|| word.starts_with(entry), |whole| word == whole)
 }

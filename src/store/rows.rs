@@ -144,7 +144,7 @@ pub(crate) struct Append {
     /// The activity after the events, if it changed.
     pub activity: Option<ActivityColumns>,
     /// The time at which the session was updated last, if lists are to show it.
-    pub updated_ms: Option<u64>,
+    pub listed_ms: Option<u64>,
 }
 
 /// Returns the message of an event that says whether a queued message was sent.

@@ -116,7 +116,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 }
 
 thread_local! {
-    /// The last URL that was checked, because those of a model are checked for each of its requests.
+    /// The last URL that was checked, because that of a model is checked for each request.
     static CHECKED: RefCell<(String, bool)> = RefCell::default();
 }
 

@@ -57,15 +57,16 @@ async fn run_with(home: &Home, place: &Place, arguments: &[&str]) -> CommandResu
 
 /// All columns that both databases have in the same form.
 fn rows(store: &TestStore) -> Vec<String> {
-    store.sql(
+    let (kind, message) = store.event_columns();
+    store.sql(&format!(
         "SELECT key, id, generation, head, cwd, directories, created_ms, updated_ms, turn, waiting, summary, parent, \
            CAST(archived AS integer) FROM sessions ORDER BY key; \
-         SELECT id, session, seq, turn, at_ms, CAST(delta AS integer), kind, \
-           CASE WHEN kind IN ('message.queued', 'message.completed') THEN message END, call, body FROM events ORDER BY id; \
+         SELECT id, session, seq, turn, at_ms, CAST(delta AS integer), {kind}, \
+           CASE WHEN {kind} IN ('message.queued', 'message.completed') THEN {message} END, call, body FROM events ORDER BY id; \
          SELECT principal, key, answer, at_ms FROM answers ORDER BY key; \
          SELECT id, name, repository, path, branch, CAST(made_branch AS integer), base, base_commit, state, created_ms, metadata \
-           FROM workspaces ORDER BY id",
-    )
+           FROM workspaces ORDER BY id"
+    ))
 }
 
 /// Works in two sessions, and stores a response and a workspace.

@@ -26,7 +26,7 @@ struct Countdown {
 
 /// Minimum wait that is shown, in milliseconds.
 const SHOWN_MIN_MS: u64 = 2000;
-/// How long an operation runs before it is shown.
+/// How long an operation without output runs before it is shown.
 pub(crate) const WORK_SHOWN: Duration = Duration::from_millis(500);
 /// The marks of an operation, one for each second.
 pub(crate) const MARKS: [char; 4] = ['◐', '◓', '◑', '◒'];
@@ -69,9 +69,10 @@ impl StatusLine {
                 let spent = work.since.elapsed().subsec_nanos();
                 tokio::time::sleep(Duration::from_nanos(u64::from(1_000_000_000 - spent) + 1)).await;
             }
-            (None, Some(work)) => tokio::time::sleep_until((work.since + WORK_SHOWN).into()).await,
+            // Output is shown at once.
+            (None, Some(work)) if work.detail.is_empty() => tokio::time::sleep_until((work.since + WORK_SHOWN).into()).await,
             (None, None) => std::future::pending().await,
-            (Some(_), _) => {}
+            _ => {}
         }
     }
 

@@ -1,7 +1,5 @@
 //! Decodes the chunks of a chat completion, including the reasoning fields of compatible servers.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -11,6 +9,7 @@ use super::PROTOCOL;
 use super::calls::{Calls, PartialCall};
 use super::details::{self, Detail};
 use super::tags::{TagReader, TextPart};
+use super::text_event;
 use crate::content::{StopReason, Usage};
 use crate::model::ModelError;
 use crate::model::endpoint::Endpoint;
@@ -46,45 +45,6 @@ struct Event<'a> {
     #[serde(default, deserialize_with = "wire::lenient")]
     x_groq: Option<GroqFields>,
     error: Option<Value>,
-}
-
-/// An event with text of the answer and nothing else that [`Event`] reads, as most events are. Any
-/// other value of such a field is an error, so that the event is read as a whole.
-#[apply(() => #[serde(default)])]
-#[derive(Deserialize)]
-#[expect(dead_code, reason = "the fields are null")]
-struct TextEvent<'a> {
-    #[serde(borrow)]
-    choices: (TextChoice<'a>,),
-    usage: (),
-    x_groq: (),
-    error: (),
-}
-
-#[apply(() => #[serde(default)])]
-#[derive(Deserialize)]
-#[expect(dead_code, reason = "the fields are null")]
-struct TextChoice<'a> {
-    #[serde(borrow)]
-    delta: TextDelta<'a>,
-    message: (),
-    finish_reason: (),
-    usage: (),
-    error: (),
-}
-
-#[apply(() => #[serde(default)])]
-#[derive(Deserialize)]
-#[expect(dead_code, reason = "the fields are null")]
-struct TextDelta<'a> {
-    #[serde(borrow)]
-    content: Cow<'a, str>,
-    reasoning_content: (),
-    reasoning: (),
-    reasoning_details: (),
-    refusal: (),
-    tool_calls: (),
-    function_call: (),
 }
 
 /// Groq's fields. A request without `stream_options` has its usage only here.
@@ -186,8 +146,8 @@ impl EventReader for OpenaiChatReader {
             self.end(out);
             return Ok(());
         }
-        if let Ok(TextEvent { choices: (choice,), .. }) = serde_json::from_str(data) {
-            self.content(choice.delta.content.into_owned(), out);
+        if let Some(text) = text_event::read(data) {
+            self.content(text, out);
             return Ok(());
         }
         let event = wire::parse::<Option<Event<'_>>>(data)?.unwrap_or_default();

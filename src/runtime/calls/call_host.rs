@@ -104,8 +104,8 @@ pub(crate) trait CallHost: Send + Sync {
         })
     }
 
-    /// Records an event like [`CallHost::emit`]. It is not synced by itself, because a durable event
-    /// of the call follows before the call has an effect.
+    /// Records an event like [`CallHost::emit`]. It is not synced by itself, because a durable
+    /// event of the call follows before the call has an effect.
     fn emit_before_commit(&self, body: Body) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             match self.turn() {

@@ -121,7 +121,7 @@ fn group(batch: &mut Vec<PendingEvent>) -> Vec<Group> {
             None => {
                 let generation = log.generation.load(Ordering::Acquire);
                 let append =
-                    Append { key: log.key, generation, events: Vec::new(), calls: Vec::new(), activity: None, updated_ms: None };
+                    Append { key: log.key, generation, events: Vec::new(), calls: Vec::new(), activity: None, listed_ms: None };
                 let turn = log.state(|state| state.turn.clone());
                 groups.push(Group { log: log.clone(), turn, append, waiting: Vec::new() });
                 groups.last_mut().expect("pushed above")
@@ -162,7 +162,7 @@ fn group(batch: &mut Vec<PendingEvent>) -> Vec<Group> {
         let activity = log.state(|state| SessionSummary::columns_after(state, &append.events, first));
         // The columns of the previous owner stay until its turn is ended.
         append.activity = activity.filter(|activity| !activity.turn.as_ref().is_some_and(|turn| log.is_left_open(turn)));
-        append.updated_ms = listed_ms(log, &append.events);
+        append.listed_ms = listed_ms(log, &append.events);
     }
     groups
 }

@@ -68,7 +68,7 @@ impl AppendArrays {
         self.generation.push(append.generation);
         self.first.push(first);
         self.head.push(head);
-        self.at_ms.push(append.updated_ms.map(|at_ms| at_ms as i64));
+        self.at_ms.push(append.listed_ms.map(|at_ms| at_ms as i64));
         self.active.push(append.activity.is_some());
         let activity = append.activity.clone().unwrap_or_default();
         self.turn.push(activity.turn.map(|turn| turn.to_string()));

@@ -150,7 +150,7 @@ macro_rules! fence {
 /// directly before them.
 fn append_to(db: &Connection, append: &Append) -> rusqlite::Result<CommitOutcome> {
     let (Some(first), Some(last)) = (append.events.first(), append.events.last()) else { return Ok(CommitOutcome::Written) };
-    let (before, head, at_ms) = (first.seq as i64 - 1, last.seq as i64, append.updated_ms.map(|at_ms| at_ms as i64));
+    let (before, head, at_ms) = (first.seq as i64 - 1, last.seq as i64, append.listed_ms.map(|at_ms| at_ms as i64));
     // A column that is set is written to its index, too, even if its value is the same.
     let updated = match (&append.activity, at_ms) {
         (None, None) => db.prepare_cached(fence!(""))?.execute(params![append.key, append.generation, before, head])?,

@@ -84,7 +84,7 @@ class Agent:
                 json.dump({"steps": [dict(step, delay_ms=PAUSE) for step in steps]}, file)
         with open(f"{home}/config.toml", "w") as file:
             file.write(settings)
-        environment = {"PATH": "/usr/bin:/bin", "HOME": top, "NUNCIO_HOME": home, "MOCK_KEY": "x", "LANG": "C", "NUNCIO_COUNTED": "yes"} | (environment or {})
+        environment = {"PATH": "/usr/bin:/bin", "HOME": top, "NUNCIO_HOME": home, "MOCK_KEY": "x", "LANG": "C"} | (environment or {})
         # One processor, so that threads take turns in the same order more often.
         processor = {min(os.sched_getaffinity(0))}
         self.process = subprocess.Popen(

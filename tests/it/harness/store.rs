@@ -93,6 +93,14 @@ impl Home {
 }
 
 impl TestStore {
+    /// Returns the names of the columns with the type of an event and with the id of its message.
+    pub fn event_columns(&self) -> (&'static str, &'static str) {
+        match self {
+            TestStore::Sqlite(_) => ("event_type", "message_id"),
+            TestStore::Postgres(_) => ("kind", "message"),
+        }
+    }
+
     /// Runs statements that are valid in both databases. Returns the rows of their results: the
     /// values as text, separated by `|`. No value may contain a line break.
     pub fn sql(&self, statements: &str) -> Vec<String> {

@@ -344,8 +344,9 @@ async fn results_are_shown_as_text() {
     let home = home(&[]).await;
     let ran = home.run(&["run", "--agent", "other", "raw"], "").await;
     assert_eq!(ran.code, 0, "{ran:?}");
-    for lines in ["● tool 0\n  first line\n  second line\n", "● tool 1\n  name: a.txt\n  size: 3\n"] {
-        assert!(ran.stderr.contains(lines), "{ran:?}");
+    for (title, lines) in [("● tool 0 · ", " s\n  first line\n  second line\n"), ("● tool 1 · ", " s\n  name: a.txt\n  size: 3\n")]
+    {
+        assert!(ran.stderr.contains(title) && ran.stderr.contains(lines), "{ran:?}");
     }
     assert!(!ran.stderr.contains('{'), "{ran:?}");
 }

@@ -223,9 +223,10 @@ impl RandomHistory<'_> {
 
     /// Returns the id of one of the last messages that were queued, which may have been delivered.
     fn queued(&mut self) -> Option<String> {
+        let (kind, message) = self.group.home.store().event_columns();
         let ids = self.group.home.sql(&format!(
-            "SELECT message FROM events WHERE session = \
-             (SELECT key FROM sessions WHERE id = '{}') AND kind = 'message.queued' \
+            "SELECT {message} FROM events WHERE session = \
+             (SELECT key FROM sessions WHERE id = '{}') AND {kind} = 'message.queued' \
              ORDER BY seq DESC LIMIT 4",
             self.session
         ));
