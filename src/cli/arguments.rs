@@ -62,10 +62,10 @@ fn parse(arguments: &[OsString]) -> std::result::Result<Flags, clap::Error> {
     Flags::from_arg_matches_mut(&mut matches)
 }
 
-/// Parses arguments without a command that continue a session as those of `chat`.
+/// Parses arguments without a command that continue a session, or `--plain`, as those of `chat`.
 fn continued_chat(error: &clap::Error, arguments: &[OsString]) -> Option<Flags> {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return None };
-    if !["-c", "--continue", "-r", "--resume"].contains(&unknown.as_str()) {
+    if !["-c", "--continue", "-r", "--resume", "--plain"].contains(&unknown.as_str()) {
         return None;
     }
     let (program, rest) = arguments.split_first()?;

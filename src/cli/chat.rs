@@ -38,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::drafts::Draft;
 use self::forms::{ChatForm, SessionForms};
+use self::info::SessionInfo;
 use self::input::ChatInput;
 use self::keys::TerminalModes;
 use self::picker::SessionPicker;
@@ -119,23 +120,26 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
         rendering,
         attached: Vec::new(),
         due: None,
-        interrupted: None,
+        escaped: None,
         held: None,
     };
     let _modes = (!options.plain).then(TerminalModes::enter).transpose()?;
     let prompt = options.words.join(" ");
-    chat.run(options.session.continues(), Some(prompt).filter(|prompt| !prompt.trim().is_empty())).await
+    chat.run(options.session.continues(), options.session.chooses(), Some(prompt).filter(|prompt| !prompt.trim().is_empty())).await
 }
 
 impl Chat {
-    /// Handles keys and events until the user quits or a signal arrives. Returns the session that
-    /// was shown last.
-    async fn run(mut self, continues: bool, prompt: Option<String>) -> Result<SessionId> {
+    /// Handles keys and events until the user quits or a signal arrives. If the user `chooses` a
+    /// session, lists them first. Returns the session that was shown last.
+    async fn run(mut self, continues: bool, chooses: bool, prompt: Option<String>) -> Result<SessionId> {
         let ended = CancellationToken::new();
         task::spawn(on_signal(ended.clone()));
         let mut input = ChatInput::open(self.view.plain);
         let id = self.session.id.clone();
         self.show_session(&id, continues).await?;
+        if chooses {
+            self.tasks.list_sessions();
+        }
         if let Some(prompt) = prompt {
             self.send(&prompt, Delivery::Queue).await?;
         }
@@ -213,7 +217,15 @@ impl Chat {
         self.view.shorten_earlier(hidden);
         self.view.output.insert_first(&printed);
         self.attach_forms();
-        self.tasks.read_info(id);
+        match continues {
+            true => self.tasks.read_info(id),
+            false => {
+                let info = SessionInfo::read(&client, id).await?;
+                self.update(ChatUpdate::Info(Box::new(info))).await;
+                let home = client.app().services.environment.get("HOME");
+                self.view.print_first_rows(home, client.server().is_none());
+            }
+        }
         self.tasks.read_commands(id);
         let (draft, text) = Draft::open(session::draft_directory(&client, id));
         self.draft = draft;

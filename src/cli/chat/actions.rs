@@ -24,6 +24,7 @@ use crate::content::Part;
 use crate::error::{Error, Result};
 use crate::event::Delivery;
 use crate::id::SessionId;
+use crate::options::MODES;
 use crate::similar_names::nearest;
 use crate::transcript::Transcript;
 
@@ -107,6 +108,7 @@ impl Chat {
             ChatCommand::Model if argument.is_empty() => self.tasks.list_models(),
             ChatCommand::Model => self.set("model", argument).await?,
             ChatCommand::Thinking => self.set("thinking", argument).await?,
+            ChatCommand::Mode if argument.is_empty() => self.list_modes(),
             ChatCommand::Mode => self.session.set_mode(argument).await?,
             ChatCommand::Agent => self.begin_session(Some(argument)).await?,
             ChatCommand::New => self.begin_session(None).await?,
@@ -141,9 +143,18 @@ impl Chat {
         Ok(false)
     }
 
-    async fn rename(&self, title: &str) -> Result<()> {
+    async fn rename(&mut self, title: &str) -> Result<()> {
         let params = SetTitleParams { session_id: self.session.id.clone(), title: title.into() };
-        self.session.client.call::<SetTitle>(params).await.map(drop)
+        self.session.client.call::<SetTitle>(params).await?;
+        self.view.print(&format!("title {title}\n"));
+        Ok(())
+    }
+
+    /// Prints the modes, with a mark at the one of the session.
+    fn list_modes(&mut self) {
+        let mark = |id: &str| if id == self.view.info.mode { '*' } else { ' ' };
+        let rows: String = MODES.iter().map(|row| format!("{} {:<13} {}\n", mark(row.id), row.id, row.description)).collect();
+        self.view.print(&rows);
     }
 
     async fn set(&mut self, option: &str, value: &str) -> Result<()> {
@@ -159,7 +170,6 @@ impl Chat {
         let agent = agent.or(self.view.info.agent.as_deref()).map(String::from);
         let params = NewSessionParams { agent, ..NewSessionParams::in_directory(directory.clone()) };
         let (id, _) = self.session.client.begin(params).await?;
-        self.view.print(&format!("nuncio · {} · session {id}\n", directory.display()));
         self.switch(&id, false).await
     }
 

@@ -65,7 +65,7 @@ const fn completed(row: CommandRow, values: ArgumentValues) -> CommandRow {
 pub(crate) const COMMANDS: &[CommandRow] = &[
     row("help", "", "Show the commands and keys", ChatCommand::Help),
     completed(row("model", "[MODEL]", "Show the models, or use another one", ChatCommand::Model), ArgumentValues::Models),
-    completed(row("mode", "MODE", "Set what the agent may do without asking", ChatCommand::Mode), ArgumentValues::Modes),
+    completed(row("mode", "[MODE]", "Show the modes, or set what the agent may do without asking", ChatCommand::Mode), ArgumentValues::Modes),
     completed(row("thinking", "LEVEL", "Set how much the model thinks", ChatCommand::Thinking), ArgumentValues::Levels),
     completed(row("agent", "NAME", "Begin a session with another agent", ChatCommand::Agent), ArgumentValues::Agents),
     row("new", "", "Begin a session in this directory", ChatCommand::New),
@@ -90,12 +90,14 @@ pub(crate) const COMMANDS: &[CommandRow] = &[
 
 const ALIASES: &[(&str, &str)] = &[("sessions", "resume"), ("exit", "quit"), ("clear", "new")];
 
-const KEYS: &str = "
+pub(crate) const KEYS: &str = "
 Enter         sends; while a turn runs, the message joins it
 Tab           completes; while a turn runs: sends after it; else moves to a permission request
+Shift-Tab     sets the next mode: ask, accept-edits, plan
 1 2 3 …       answer the request
 Alt-Enter     begins a line (also Ctrl-J); Up and Down recall earlier texts
-Esc           stops the turn, and gives the waiting texts back
+Esc           stops the turn, and gives the waiting texts back; twice: the last text again
+?             shows these keys, if the text is empty
 Ctrl-C        empties the text, else stops the turn, else quits when pressed twice
 Ctrl-G        edits the text in $VISUAL or $EDITOR
 Ctrl-V        attaches the image in the clipboard

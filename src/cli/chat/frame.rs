@@ -4,7 +4,8 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::forms::ChatForm;
-use super::rows::{shortened, wrapped};
+use super::question::ChatQuestion;
+use super::rows::{shortened, wrapped, wrapped_words};
 use super::screen::Screen;
 use super::view::{ChatView, Overlay};
 use crate::cli::terminal::amounts::tokens;
@@ -15,8 +16,8 @@ use crate::terminal_text::output_line;
 /// Maximum width of the rows. A row that is wider than the terminal after a resize leaves remains
 /// in the scrollback.
 const ROWS_COLUMNS_MAX: usize = 78;
-/// Maximum number of rows of a permission request's content, and of waiting messages.
-const CONTENT_ROWS: usize = 12;
+/// Maximum number of rows of a permission request, and of waiting messages.
+const REQUEST_ROWS: usize = 20;
 const QUEUE_ROWS: usize = 4;
 /// Number of rows of a message that is being written.
 const PARTIAL_ROWS: usize = 6;
@@ -40,18 +41,19 @@ impl ChatView {
             None => {}
         }
         let finished = self.output.take_complete();
-        let (rows, cursor) = self.rows((columns - 1).min(ROWS_COLUMNS_MAX), height);
+        let (rows, cursor) = self.rows((columns - 1).min(ROWS_COLUMNS_MAX), columns - 1, height);
         screen.draw(&finished, rows, cursor, (columns, height));
     }
 
-    /// Returns the rows, and the row and column of the cursor.
-    fn rows(&self, columns: usize, height: usize) -> (Vec<String>, (usize, usize)) {
+    /// Returns the rows, and the row and column of the cursor. The status row may be wider than the
+    /// others, of which more remain after a resize.
+    fn rows(&self, columns: usize, width: usize, height: usize) -> (Vec<String>, (usize, usize)) {
         let preview = self.renderer.preview();
         let mut rows: Vec<String> =
             self.output.partial_line().lines().chain(preview.lines()).flat_map(|line| wrapped(line, columns)).collect();
         rows.drain(..rows.len().saturating_sub(PARTIAL_ROWS));
         rows.retain(|row| !row.is_empty());
-        rows.extend(self.work_rows(columns));
+        rows.extend(self.work_rows(columns, height));
         let composer = self.composer.rows(columns - 2);
         // The composer has priority; the rows above it are cut.
         let shown = composer.rows.len().min(height / 2);
@@ -69,11 +71,11 @@ impl ChatView {
         }
         let (candidates, selected) = candidates;
         rows.extend(candidates.into_iter().enumerate().map(|(at, row)| if at == selected { row } else { self.dim(&row) }));
-        rows.push(self.dim(&shortened(&self.status(columns), columns)));
+        rows.push(self.dim(&shortened(&self.status(width), width)));
         (rows, cursor)
     }
 
-    fn work_rows(&self, columns: usize) -> Vec<String> {
+    fn work_rows(&self, columns: usize, height: usize) -> Vec<String> {
         let mut rows = Vec::new();
         if let Some(work) = self.work() {
             let seconds = work.since.elapsed().as_secs();
@@ -92,8 +94,7 @@ impl ChatView {
         let waiting = self.queue.iter().skip(hidden).map(|(_, text)| format!("  waits: {}", output_line(text)));
         rows.extend(waiting.map(|row| self.dim(&shortened(&row, columns))));
         if let Some(question) = self.questions.first() {
-            let question = question.rows(self.questions.len() - 1, CONTENT_ROWS, columns);
-            rows.extend(question.iter().flat_map(|row| wrapped(row, columns)));
+            rows.extend(self.question_rows(question, columns, height));
         }
         if let Some(form) = &self.form {
             rows.extend(form.text().lines().flat_map(|row| wrapped(row, columns)));
@@ -103,6 +104,16 @@ impl ChatView {
             rows.push(shortened(&format!("  attached: {}", names.join(", ")), columns));
         }
         rows
+    }
+
+    /// Returns the rows of a request, which a bar marks.
+    fn question_rows(&self, question: &ChatQuestion, columns: usize, height: usize) -> Vec<String> {
+        let (bar, title_colour, end) = if self.colour { ("\x1b[33m┃\x1b[0m ", "\x1b[1;33m", "\x1b[0m") } else { ("┃ ", "", "") };
+        let columns = columns - 2;
+        let (title, content, choices) = question.rows(self.questions.len() - 1, REQUEST_ROWS.min(height.saturating_sub(4)), columns);
+        let title = wrapped_words(&title, columns, 2).into_iter().map(|row| format!("{title_colour}{row}{end}"));
+        let rest = content.iter().chain(&choices).flat_map(|row| wrapped(row, columns));
+        title.chain(rest).map(|row| format!("{bar}{row}")).collect()
     }
 
     /// Returns the mark before the text: `?` if it does not go to the agent.
@@ -115,9 +126,10 @@ impl ChatView {
         let (used, window) = self.context;
         let context = (used > 0).then(|| match window {
             0 => format!("{} tokens", tokens(used)),
-            window => format!("{} of {} tokens", tokens(used), tokens(window)),
+            window => format!("{}% of {}", (used * 100).div_ceil(window), tokens(window)),
         });
         let keys = match (self.questions.first(), self.busy) {
+            _ if self.quits_within().is_some() => "Ctrl-C again quits",
             _ if self.reason.is_some() => "Enter rejects with this reason · Esc",
             _ if self.mark() == "?" && self.composer.is_empty() && !self.is_quiet() => "Tab: to the text · Esc declines",
             _ if self.mark() == "?" => "Enter: the next field · Tab: to the text · Esc declines",
@@ -128,11 +140,11 @@ impl ChatView {
             (None, _) if !self.shell.is_empty() => "Esc stops the command",
             (None, _) if self.form.is_some() => "Tab: to the form",
             (None, true) => "Esc stops · Enter joins · Tab waits",
-            (None, false) => "/help",
+            (None, false) => "? keys · /help",
         };
         let cost = self.cost.map(|cost| cost.to_string());
         let model = self.info.agent_name().or_else(|| self.info.model.clone()).unwrap_or_default();
-        let model = shortened(&model, columns / 3);
+        let model = shortened(&model, columns / 2);
         // The last parts are omitted on a narrow terminal.
         let parts = [Some(keys.into()), Some(self.info.mode.clone()), Some(model), context, cost, Some(self.place())];
         let mut row = String::new();

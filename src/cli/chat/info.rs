@@ -1,5 +1,6 @@
 //! The state of the session that the chat shows.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::api::{GetSession, SessionParams};
@@ -9,6 +10,7 @@ use crate::client::SessionClient;
 use crate::content::{Cost, Usage};
 use crate::error::Result;
 use crate::id::SessionId;
+use crate::options::MODES;
 
 /// The state of the session that the chat shows.
 #[derive(Debug, Default)]
@@ -50,6 +52,26 @@ impl SessionInfo {
     /// Returns the name of the hosted agent, and that it acts by its own rules.
     pub(crate) fn agent_name(&self) -> Option<String> {
         self.agent.as_ref().map(|agent| hosted_agent(agent, self.agent_rules.is_some()))
+    }
+
+    /// Returns the first rows of a session: where it is, what answers, what it may do, and what may
+    /// be typed. `place` names the directory, `instructions` the file that the agent reads.
+    pub(crate) fn first_rows(&self, place: &str, instructions: Option<&str>) -> String {
+        let agent = self.agent_name().or_else(|| self.model.clone()).unwrap_or_else(|| "no model yet".into());
+        let mode = MODES.iter().find(|row| row.id == self.mode).map(|row| row.description.to_lowercase());
+        let mode = mode.map(|mode| format!("{} (Shift-Tab changes)", mode.replace("; ", ", ")));
+        let servers: BTreeSet<&str> = self.tools.iter().filter_map(|tool| tool.strip_prefix("mcp__")?.split("__").next()).collect();
+        let servers = match servers.len() {
+            0 => None,
+            1 => Some("1 MCP server".to_owned()),
+            several => Some(format!("{several} MCP servers")),
+        };
+        let parts = [Some(agent), mode, instructions.map(String::from), servers];
+        let parts = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+        format!(
+            "nuncio {} · {place}\n{parts}\nDescribe a change, or: / commands  @ files  ! shell  ? keys\n\n",
+            env!("CARGO_PKG_VERSION")
+        )
     }
 
     /// Returns the lines of `/status`.

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::stdio::stdin;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
-use super::commands::{ArgumentValues, CompletionCandidate};
+use super::commands::{self, ArgumentValues, CompletionCandidate};
 use super::completion::{self, Completion, ComposerWord, WordKind};
 use super::forms::ChatForm;
 use super::history;
@@ -23,9 +23,10 @@ use crate::content::{FormAnswer, ReviewAnswer};
 use crate::error::{Error, Result};
 use crate::event::Delivery;
 use crate::id::PermissionId;
+use crate::options::Mode;
 
-/// A second Ctrl-C within this time ends the chat.
-const QUIT_AGAIN: Duration = Duration::from_secs(1);
+/// The time within which a key counts as pressed twice.
+pub(super) const PRESSED_AGAIN: Duration = Duration::from_secs(1);
 
 /// The source of the input.
 pub(crate) enum ChatInput {
@@ -185,6 +186,8 @@ impl Chat {
                 let id = self.session.id.clone();
                 self.show_session(&id, true).await?;
             }
+            KeyCode::Char('?') if is_empty => self.view.print(commands::KEYS),
+            KeyCode::BackTab => self.next_mode().await?,
             KeyCode::Tab => self.tab().await?,
             KeyCode::Esc => self.escape().await?,
             KeyCode::Enter if key.modifiers.is_empty() && self.view.form.as_ref().is_some_and(ChatForm::is_focused) => {
@@ -268,14 +271,30 @@ impl Chat {
         match self.view.questions.first_mut() {
             Some(question) if question.focused => question.focused = false,
             _ if works => self.stop().await?,
+            _ if self.view.composer.is_empty() => {
+                let before = self.escaped.replace(Instant::now());
+                if before.is_some_and(|before| before.elapsed() < PRESSED_AGAIN) {
+                    self.view.composer.up();
+                }
+            }
             _ => {}
         }
         Ok(())
     }
 
+    /// Sets the next mode: ask, accept-edits, plan, and ask again. From `auto`, it is `ask`.
+    async fn next_mode(&mut self) -> Result<()> {
+        let next = match self.view.info.mode.parse() {
+            Ok(Mode::Ask) => Mode::AcceptEdits,
+            Ok(Mode::AcceptEdits) => Mode::Plan,
+            _ => Mode::Ask,
+        };
+        self.session.set_mode(next.id()).await
+    }
+
     /// Handles Ctrl-C: empties the composer, else stops the turn, else quits if pressed twice.
     async fn interrupt(&mut self) -> Result<bool> {
-        let again = self.interrupted.replace(Instant::now()).is_some_and(|before| before.elapsed() < QUIT_AGAIN);
+        let again = self.view.interrupted.replace(Instant::now()).is_some_and(|before| before.elapsed() < PRESSED_AGAIN);
         if !self.view.composer.is_empty() {
             self.take_text();
             return Ok(false);
@@ -283,7 +302,8 @@ impl Chat {
         match (self.works(), again) {
             (_, true) => return Ok(true),
             (true, false) => self.stop().await?,
-            (false, false) => self.view.print("Ctrl-C again quits\n"),
+            // The status row says that a second one quits.
+            (false, false) => {}
         }
         Ok(false)
     }

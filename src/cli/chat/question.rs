@@ -14,8 +14,10 @@ use crate::transcript::PermissionQuestion;
 
 /// How long a new request takes no keys, unless the user moves to it.
 const UNARMED: Duration = Duration::from_millis(350);
-/// Maximum number of rows of a request's content that a plain chat prints.
-const PLAIN_ROWS: usize = 16;
+/// Maximum number of rows of a request that a plain chat prints.
+const PLAIN_ROWS: usize = 24;
+/// Number of rows that the content keeps before each answer has a row of its own.
+const CONTENT_ROWS_MIN: usize = 8;
 /// How long the composer must be idle and empty before a request takes keys.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -88,15 +90,17 @@ impl ChatQuestion {
         self.choices.get((digit.to_digit(10)? as usize).checked_sub(1)?).map(|(choice, _)| choice.clone())
     }
 
-    /// Returns the rows of the request, the last of them with the answers. `more` further requests
-    /// wait.
-    pub(crate) fn rows(&self, more: usize, rows_max: usize, columns: usize) -> Vec<String> {
-        let waiting = if more > 0 { format!("  ({more} more)") } else { String::new() };
+    /// Returns the title, the rows of the content and those of the answers. `more` further requests
+    /// wait. The rows are at most `rows_max`, unless the answers alone are more.
+    pub(crate) fn rows(&self, more: usize, rows_max: usize, columns: usize) -> (String, Vec<String>, Vec<String>) {
+        let waiting = if more > 0 { format!("  (1 of {}, waits for you)", more + 1) } else { String::new() };
         let title = question_line(&self.title);
-        let mut rows = vec![if self.is_done { title + &waiting } else { format!("Allow {title}?{waiting}") }];
-        rows.extend(self.content_rows(rows_max));
-        rows.extend(self.choice_rows(columns));
-        rows
+        let title = if self.is_done { title + &waiting } else { format!("Allow {title}?{waiting}") };
+        let each: Vec<String> = self.choice_texts().flat_map(|choice| wrapped_words(&choice, columns, 6)).collect();
+        // Most of the rows belong to the content.
+        let choices = if each.len() + 1 + self.content.len().min(CONTENT_ROWS_MIN) <= rows_max { each } else { self.joined_choices(columns) };
+        let content = self.content_rows(rows_max.saturating_sub(choices.len() + 1).max(1));
+        (title, content, choices)
     }
 
     fn content_rows(&self, rows_max: usize) -> Vec<String> {
@@ -108,10 +112,14 @@ impl ChatQuestion {
         rows
     }
 
-    fn choice_rows(&self, columns: usize) -> Vec<String> {
+    fn choice_texts(&self) -> impl Iterator<Item = String> {
+        self.choices.iter().enumerate().map(|(at, (_, name))| format!("  [{}] {name}", at + 1))
+    }
+
+    /// Returns the answers, several in a row.
+    fn joined_choices(&self, columns: usize) -> Vec<String> {
         let mut rows: Vec<String> = Vec::new();
-        for (at, (_, name)) in self.choices.iter().enumerate() {
-            let choice = format!("  [{}] {name}", at + 1);
+        for choice in self.choice_texts() {
             match rows.last_mut().filter(|row| row.width() + choice.width() <= columns) {
                 Some(row) => row.push_str(&choice),
                 None => rows.extend(wrapped_words(&choice, columns, 6)),
@@ -122,7 +130,8 @@ impl ChatQuestion {
 
     /// Returns the request as text: its content and the answers.
     pub(crate) fn text(&self) -> String {
-        self.rows(0, PLAIN_ROWS, 80).iter().map(|row| format!("{row}\n")).collect()
+        let (title, content, choices) = self.rows(0, PLAIN_ROWS, 80);
+        std::iter::once(title).chain(content).chain(choices).map(|row| row + "\n").collect()
     }
 
     pub(crate) fn content(&self) -> &[String] {

@@ -28,8 +28,8 @@ pub(super) struct Chat {
     pub attached: Vec<Part>,
     /// When the next frame is drawn; `None`: nothing has changed.
     pub due: Option<Instant>,
-    /// When Ctrl-C was pressed last.
-    pub interrupted: Option<Instant>,
+    /// When Esc was pressed last without anything to stop.
+    pub escaped: Option<Instant>,
     /// A key that answers, unless more input follows at once.
     pub held: Option<HeldKey>,
 }

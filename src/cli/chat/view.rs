@@ -1,7 +1,7 @@
 //! The state of the chat that is shown, from the events of its session.
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
@@ -12,6 +12,7 @@ use super::composer::Composer;
 use super::forms::ChatForm;
 use super::hunks::HunkReview;
 use super::info::SessionInfo;
+use super::input::PRESSED_AGAIN;
 use super::output_queue::OutputQueue;
 use super::pager::Pager;
 use super::picker::SessionPicker;
@@ -81,6 +82,8 @@ pub(crate) struct ChatView {
     pub last_key: Instant,
     /// When the terminal sent something last.
     pub last_input: Instant,
+    /// When Ctrl-C was pressed last.
+    pub interrupted: Option<Instant>,
     pub last_answer: String,
     pub notifier: Notifier,
     pub history_file: PathBuf,
@@ -115,6 +118,7 @@ impl ChatView {
             plain: false,
             last_key: Instant::now(),
             last_input: Instant::now(),
+            interrupted: None,
             last_answer: String::new(),
             notifier,
             history_file,
@@ -283,6 +287,17 @@ impl ChatView {
         self.insert(&lines);
     }
 
+    /// Prints the first rows of a new session. `home` is the home directory.
+    pub(crate) fn print_first_rows(&mut self, home: Option<&str>, is_local: bool) {
+        let cwd = &self.info.cwd;
+        let in_home = home.and_then(|home| cwd.strip_prefix(home).ok()).map(|below| Path::new("~").join(below));
+        let branch = self.branch.as_ref().map(|branch| format!(" ({branch})")).unwrap_or_default();
+        let place = format!("{}{branch}", in_home.unwrap_or_else(|| cwd.clone()).display());
+        let instructions = (is_local && cwd.join("AGENTS.md").is_file()).then_some("AGENTS.md");
+        let rows = self.info.first_rows(&place, instructions);
+        self.print(&rows);
+    }
+
     /// Prints an error.
     pub(crate) fn error(&mut self, error: &Error) {
         self.print(&crate::cli::errors::text(&error.message, error.hint.as_deref()));
@@ -299,14 +314,20 @@ impl ChatView {
         self.last_input.elapsed() >= QUIET
     }
 
-    /// Returns when the shown seconds change, or when a key may answer.
+    /// Returns the rest of the time in which a second Ctrl-C quits.
+    pub(crate) fn quits_within(&self) -> Option<Duration> {
+        let waits = self.composer.is_empty() && !self.busy && self.shell.is_empty();
+        self.interrupted.filter(|_| waits).and_then(|interrupted| PRESSED_AGAIN.checked_sub(interrupted.elapsed()))
+    }
+
+    /// Returns when the shown seconds change, or when a key may answer or no longer quits.
     pub(crate) fn next_tick(&self) -> Option<Duration> {
         let is_focused = self.questions.first().is_some_and(|question| question.focused) || self.mark() == "?";
         let is_chosen = is_focused || self.overlay.is_some();
         let quiet = QUIET.checked_sub(self.last_input.elapsed()).filter(|_| is_chosen);
         let since = self.work().map(|work| work.since.elapsed());
         let second = since.map(|since| Duration::from_nanos(1_000_000_000 - u64::from(since.subsec_nanos())));
-        quiet.into_iter().chain(second).min().filter(|_| !self.plain)
+        quiet.into_iter().chain(second).chain(self.quits_within()).min().filter(|_| !self.plain)
     }
 
     /// Returns the directory of the session for people, and its branch.

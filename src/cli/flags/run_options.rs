@@ -105,8 +105,8 @@ pub(in crate::cli) struct SessionOptions {
     /// Continue the most recent session that you began in this directory
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
     pub last: bool,
-    /// Continue session ID, or answer what it waits for; a unique start of the id is enough
-    #[arg(short, long, value_name = "ID")]
+    /// Continue session ID, or answer what it waits for; a unique start of the id is enough, `last` is that of -c, and the chat lists the sessions without ID
+    #[arg(short, long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     pub resume: Option<String>,
     /// Set the title of the new session
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["last", "resume"], value_parser = title)]
@@ -119,7 +119,12 @@ pub(in crate::cli) struct SessionOptions {
 impl SessionOptions {
     /// Returns whether an existing session is continued.
     pub(in crate::cli) fn continues(&self) -> bool {
-        self.last || self.resume.is_some()
+        self.last || self.resume.as_ref().is_some_and(|id| !id.is_empty())
+    }
+
+    /// Returns whether the user chooses the session from a list.
+    pub(in crate::cli) fn chooses(&self) -> bool {
+        self.resume.as_ref().is_some_and(String::is_empty)
     }
 }
 
@@ -134,6 +139,9 @@ impl RunOptions {
     pub(in crate::cli) fn add_to(&self, overrides: &mut Overrides) -> Result<()> {
         if self.auto && overrides.mode.replace(Mode::Auto).is_some() {
             return Err(Error::invalid_params("--auto cannot be used with --mode").hint("--auto is short for --mode auto"));
+        }
+        if self.session.chooses() {
+            return Err(Error::invalid_params("--resume: which session?").hint("--resume ID, or --continue; nuncio chat -r lists them"));
         }
         overrides.json_answer = self.output_schema.is_some();
         overrides.tools.clone_from(&self.tools);

@@ -16,6 +16,8 @@ use crate::error::{Error, Result};
 use crate::id::{Seq, SessionId};
 use crate::terminal_text::output_line;
 
+/// Instead of an id: the session that was updated last.
+const LAST: &str = "last";
 /// Maximum number of pages of a list that are read.
 const PAGES_MAX: usize = 1000;
 
@@ -38,9 +40,10 @@ pub(in crate::cli) fn client(app: &Arc<App>, options: &SessionOptions) -> Result
 /// events are new: 0 for a new session, the head for an existing one.
 pub(in crate::cli) async fn open(client: &SessionClient, options: &SessionOptions) -> Result<(SessionId, Seq)> {
     let (app, overrides) = (client.app(), &client.app().services.overrides);
-    let known = match (&options.resume, options.last) {
-        (Some(id), _) => find(client, id).await?,
-        (None, true) => {
+    let given = options.resume.as_deref().filter(|_| !options.chooses());
+    let known = match (given, options.last) {
+        (Some(id), _) if id != LAST => find(client, id).await?,
+        (Some(_), _) | (None, true) => {
             let session = last_of_user(client).await?;
             let title = session.title.unwrap_or_default();
             let id = output_line(session.session_id.as_str());

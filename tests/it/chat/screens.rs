@@ -17,6 +17,8 @@ fn normalized(screen: &str, home: &Home) -> String {
         ("[◐◓◑◒]", "*"),
         ("[0-9.]+ s( |$|\n)", "N s$1"),
         ("sess_[0-9a-f]+", "SESSION"),
+        ("nuncio [0-9]+[.][0-9.]+", "nuncio VERSION"),
+        ("[0-9]+% of 200k", "TOKENS"),
         ("20[0-9][0-9]-[0-9][0-9]-[0-9][0-9] [0-9][0-9]:[0-9][0-9]", "DATE"),
         ("[0-9.]+k?( of 200k)? tokens( in, [0-9.]+k? out)?", "TOKENS"),
     ] {

@@ -81,7 +81,7 @@ async fn options_without_a_command_continue_a_session_in_the_chat() {
         end(terminal).await;
     }
     // These commands have no such option, and a command is no prompt.
-    for arguments in [&["serve", "-c"][..], &["-c", "run"], &["doctor", "--continue"], &["--resume"], &["-x"]] {
+    for arguments in [&["serve", "-c"][..], &["-c", "run"], &["doctor", "--continue"], &["-x"]] {
         let ran = home.run(arguments, "").await;
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments:?}: {ran:?}");
     }
