@@ -178,7 +178,6 @@ impl Chat {
                 }
                 () = tokio::time::sleep_until(save.unwrap_or_else(Instant::now).into()), if save.is_some() => {
                     self.draft.save(&self.view.composer.whole());
-                    continue;
                 }
                 () = tokio::time::sleep(frame.unwrap_or_default()), if frame.is_some() && ready => {
                     self.due = None;

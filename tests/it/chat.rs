@@ -166,7 +166,7 @@ async fn hostile_text_changes_nothing_but_the_text() {
     terminal.say("@evil").await;
     terminal.until_screen("▸ @", SIZE).await;
     terminal.say("\u{15}/new\r").await;
-    terminal.until_screen("· session sess_", SIZE).await;
+    terminal.until_screen("\nsession sess_", SIZE).await;
     terminal.say(&format!("\u{1b}[200~pasted {hostile}\u{1b}[201~")).await;
     terminal.until_screen("> pasted", SIZE).await;
     terminal.say("\r").await;
@@ -201,7 +201,7 @@ async fn pasted_text_is_a_mark_and_is_sent_whole() {
     terminal.until_screen("both read", SIZE).await;
     // Earlier texts are recalled, also by a later chat.
     terminal.say("\u{1b}[A").await;
-    terminal.until_screen("> see: one\n  two\n  /help", SIZE).await;
+    terminal.until_screen("> see: one\n  two\n  ? keys", SIZE).await;
     terminal.say("\u{3}").await;
     end(terminal).await;
 }

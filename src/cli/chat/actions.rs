@@ -168,8 +168,9 @@ impl Chat {
     async fn begin_session(&mut self, agent: Option<&str>) -> Result<()> {
         let directory = self.directory();
         let agent = agent.or(self.view.info.agent.as_deref()).map(String::from);
-        let params = NewSessionParams { agent, ..NewSessionParams::in_directory(directory.clone()) };
+        let params = NewSessionParams { agent, ..NewSessionParams::in_directory(directory) };
         let (id, _) = self.session.client.begin(params).await?;
+        self.view.print(&format!("session {id}\n"));
         self.switch(&id, false).await
     }
 

@@ -65,7 +65,10 @@ const fn completed(row: CommandRow, values: ArgumentValues) -> CommandRow {
 pub(crate) const COMMANDS: &[CommandRow] = &[
     row("help", "", "Show the commands and keys", ChatCommand::Help),
     completed(row("model", "[MODEL]", "Show the models, or use another one", ChatCommand::Model), ArgumentValues::Models),
-    completed(row("mode", "[MODE]", "Show the modes, or set what the agent may do without asking", ChatCommand::Mode), ArgumentValues::Modes),
+    completed(
+        row("mode", "[MODE]", "Show the modes, or set what the agent may do without asking", ChatCommand::Mode),
+        ArgumentValues::Modes,
+    ),
     completed(row("thinking", "LEVEL", "Set how much the model thinks", ChatCommand::Thinking), ArgumentValues::Levels),
     completed(row("agent", "NAME", "Begin a session with another agent", ChatCommand::Agent), ArgumentValues::Agents),
     row("new", "", "Begin a session in this directory", ChatCommand::New),

@@ -108,9 +108,11 @@ impl ChatView {
 
     /// Returns the rows of a request, which a bar marks.
     fn question_rows(&self, question: &ChatQuestion, columns: usize, height: usize) -> Vec<String> {
-        let (bar, title_colour, end) = if self.colour { ("\x1b[33m┃\x1b[0m ", "\x1b[1;33m", "\x1b[0m") } else { ("┃ ", "", "") };
+        let (bar, title_colour, end) =
+            if self.colour { ("\x1b[33m┃\x1b[0m ", "\x1b[1;33m", "\x1b[0m") } else { ("┃ ", "", "") };
         let columns = columns - 2;
-        let (title, content, choices) = question.rows(self.questions.len() - 1, REQUEST_ROWS.min(height.saturating_sub(4)), columns);
+        let (title, content, choices) =
+            question.rows(self.questions.len() - 1, REQUEST_ROWS.min(height.saturating_sub(4)), columns);
         let title = wrapped_words(&title, columns, 2).into_iter().map(|row| format!("{title_colour}{row}{end}"));
         let rest = content.iter().chain(&choices).flat_map(|row| wrapped(row, columns));
         title.chain(rest).map(|row| format!("{bar}{row}")).collect()

@@ -69,7 +69,7 @@ impl SessionInfo {
         let parts = [Some(agent), mode, instructions.map(String::from), servers];
         let parts = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
         format!(
-            "nuncio {} · {place}\n{parts}\nDescribe a change, or: / commands  @ files  ! shell  ? keys\n\n",
+            "nuncio {} · {place}\n{parts}\nDescribe a change, or: / commands  @ files  ! shell  ? keys\n",
             env!("CARGO_PKG_VERSION")
         )
     }

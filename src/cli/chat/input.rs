@@ -1,7 +1,7 @@
 //! The keys of the chat, or lines of text in a plain chat.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crossterm::event::{Event as TerminalEvent, EventStream, KeyCode, KeyEvent};
 use futures_util::StreamExt;
@@ -18,15 +18,12 @@ use super::pager::PagerAction;
 use super::picker::PickerAction;
 use super::question::QuestionChoice;
 use super::state::Chat;
-use super::view::{Overlay, RejectReason};
+use super::view::{Overlay, PRESSED_AGAIN, RejectReason};
 use crate::content::{FormAnswer, ReviewAnswer};
 use crate::error::{Error, Result};
 use crate::event::Delivery;
 use crate::id::PermissionId;
 use crate::options::Mode;
-
-/// The time within which a key counts as pressed twice.
-pub(super) const PRESSED_AGAIN: Duration = Duration::from_secs(1);
 
 /// The source of the input.
 pub(crate) enum ChatInput {

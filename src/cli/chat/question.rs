@@ -98,7 +98,8 @@ impl ChatQuestion {
         let title = if self.is_done { title + &waiting } else { format!("Allow {title}?{waiting}") };
         let each: Vec<String> = self.choice_texts().flat_map(|choice| wrapped_words(&choice, columns, 6)).collect();
         // Most of the rows belong to the content.
-        let choices = if each.len() + 1 + self.content.len().min(CONTENT_ROWS_MIN) <= rows_max { each } else { self.joined_choices(columns) };
+        let choices =
+            if each.len() + 1 + self.content.len().min(CONTENT_ROWS_MIN) <= rows_max { each } else { self.joined_choices(columns) };
         let content = self.content_rows(rows_max.saturating_sub(choices.len() + 1).max(1));
         (title, content, choices)
     }

@@ -12,15 +12,16 @@ use super::composer::Composer;
 use super::forms::ChatForm;
 use super::hunks::HunkReview;
 use super::info::SessionInfo;
-use super::input::PRESSED_AGAIN;
 use super::output_queue::OutputQueue;
 use super::pager::Pager;
 use super::picker::SessionPicker;
 use super::question::ChatQuestion;
+use super::rows::wrapped_words;
 use crate::cli::terminal::activity::{CurrentWork, TurnActivity};
 use crate::cli::terminal::lines::QUIET;
 use crate::cli::terminal::notify::Notifier;
 use crate::cli::terminal::renderer::{RenderedText, TerminalRenderer};
+use crate::cli::terminal::status_line::columns;
 use crate::content::Cost;
 use crate::error::Error;
 use crate::event::{Body, Event, PermissionDecision};
@@ -28,6 +29,8 @@ use crate::id::{MessageId, PermissionId};
 use crate::terminal_text::{output, output_line};
 use crate::transcript::{Transcript, TranscriptBlock};
 
+/// The time within which a key counts as pressed twice.
+pub(super) const PRESSED_AGAIN: Duration = Duration::from_secs(1);
 /// Maximum number of lines of earlier turns that are printed when a session is opened.
 const EARLIER_LINES: usize = 400;
 
@@ -295,7 +298,11 @@ impl ChatView {
         let place = format!("{}{branch}", in_home.unwrap_or_else(|| cwd.clone()).display());
         let instructions = (is_local && cwd.join("AGENTS.md").is_file()).then_some("AGENTS.md");
         let rows = self.info.first_rows(&place, instructions);
-        self.print(&rows);
+        let columns = if self.plain { usize::MAX } else { columns() - 1 };
+        for row in rows.lines() {
+            let row = wrapped_words(&output_line(row), columns, 2).join("\n");
+            self.insert(&(row + "\n"));
+        }
     }
 
     /// Prints an error.

@@ -105,7 +105,7 @@ pub(in crate::cli) struct SessionOptions {
     /// Continue the most recent session that you began in this directory
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
     pub last: bool,
-    /// Continue session ID, or answer what it waits for; a unique start of the id is enough, `last` is that of -c, and the chat lists the sessions without ID
+    /// Continue session ID (or its start), or answer what it waits for; `last` is that of -c
     #[arg(short, long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     pub resume: Option<String>,
     /// Set the title of the new session
@@ -141,7 +141,9 @@ impl RunOptions {
             return Err(Error::invalid_params("--auto cannot be used with --mode").hint("--auto is short for --mode auto"));
         }
         if self.session.chooses() {
-            return Err(Error::invalid_params("--resume: which session?").hint("--resume ID, or --continue; nuncio chat -r lists them"));
+            return Err(
+                Error::invalid_params("--resume: which session?").hint("--resume ID, or --continue; nuncio chat -r lists them")
+            );
         }
         overrides.json_answer = self.output_schema.is_some();
         overrides.tools.clone_from(&self.tools);

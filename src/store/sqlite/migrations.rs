@@ -82,7 +82,8 @@ const STEPS: &[&str] = &[
     ALTER TABLE events ADD COLUMN message TEXT AS (json_extract(body, '$.messageId')) VIRTUAL;
 ",
     // SQLite computed these columns for each insert. The new ones have other names, because a
-    // program of the version before, which may still write, leaves them NULL and must not read them.
+    // program of the version before, which may still write, leaves them NULL and must not read
+    // them.
     "
     ALTER TABLE events DROP COLUMN kind;
     ALTER TABLE events DROP COLUMN message;

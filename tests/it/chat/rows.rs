@@ -43,10 +43,11 @@ fn normalized(screen: &str) -> String {
     text
 }
 
-/// The rows of the turn: those above the composer.
+/// The rows of the turn: those below the first rows of the chat and above the composer.
 fn turn(screen: &str) -> String {
     let end = screen.rfind("\n>\n").unwrap_or(screen.len());
-    normalized(screen[..end].trim_start_matches('\n'))
+    let start = screen.find("? keys\n\n").map_or(0, |at| at + "? keys\n\n".len());
+    normalized(screen[start.min(end)..end].trim_start_matches('\n'))
 }
 
 fn snapshot(name: String, text: String) {

@@ -54,7 +54,12 @@ async fn check(cases: &[Case<'_>]) {
             }
             let settings = insta::Settings::clone_current();
             let _bound = bind(settings);
-            insta::assert_snapshot!(format!("{name}_{}", size.1), normalized(&screen, &home));
+            let screen = normalized(&screen, &home);
+            // How the first rows wrap depends on the path of the directory.
+            let first_rows = regex::Regex::new("(?s)^nuncio VERSION.*[?] keys\n").unwrap();
+            let is_shown = *name == "start" && size.1 == 200;
+            let screen = if is_shown { screen } else { first_rows.replace(&screen, "FIRST ROWS\n").into_owned() };
+            insta::assert_snapshot!(format!("{name}_{}", size.1), screen);
             // Ends the waiting command and the chat.
             home.put("go", "");
             let mut child = terminal.hang_up();
@@ -121,7 +126,7 @@ async fn work() {
             "subagent",
             json!([{"tool_calls": [task]}, {"text": "It has three lines."}]),
             &["--mode", "auto"],
-            &[("go\r", "lines.\n\nIt has three"), ("", "  /help")],
+            &[("go\r", "lines.\n\nIt has three"), ("", "  ? keys")],
         ),
     ])
     .await;
@@ -132,7 +137,7 @@ async fn requests_and_lists() {
     check(&[
         ("permission", json!([{"tool_calls": [bash_call("rm -rf target")]}]), &[], &[("go\r", "[1] Allow")]),
         ("permission_diff", json!([{"tool_calls": [edit()]}]), &[], &[("go\r", "[1] Allow"), ("\t", "digits answer")]),
-        ("review", json!([{"tool_calls": [edit()]}, {"text": "Changed."}]), &["--mode", "auto"], &[("go\r", "Changed.\nReview")]),
+        ("review", json!([{"tool_calls": [edit()]}, {"text": "Changed."}]), &["--mode", "auto"], &[("go\r", "Changed.\n┃ Review")]),
         (
             "review_hunks",
             json!([{"tool_calls": [edit()]}, {"text": "Changed."}]),

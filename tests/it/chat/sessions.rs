@@ -13,7 +13,7 @@ async fn chat_changes_between_sessions() {
     terminal.say("one\r").await;
     terminal.until_screen("first answer\n", SIZE).await;
     terminal.say("/new\r").await;
-    terminal.until_screen("· session sess_", SIZE).await;
+    terminal.until_screen("\nsession sess_", SIZE).await;
     terminal.say("/rename Beta\r").await;
     terminal.until("]2;nuncio: Beta\u{7}").await;
     terminal.say("two\r").await;

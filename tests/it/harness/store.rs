@@ -93,10 +93,12 @@ impl Home {
 }
 
 impl TestStore {
-    /// Returns the names of the columns with the type of an event and with the id of its message.
+    /// Returns SQL of the type of an event and of the id of its message.
     pub fn event_columns(&self) -> (&'static str, &'static str) {
         match self {
-            TestStore::Sqlite(_) => ("event_type", "message_id"),
+            TestStore::Sqlite(_) => {
+                ("coalesce(event_type, json_extract(body, '$.type'))", "coalesce(message_id, json_extract(body, '$.messageId'))")
+            }
             TestStore::Postgres(_) => ("kind", "message"),
         }
     }
