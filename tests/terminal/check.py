@@ -10,7 +10,7 @@ import time
 
 import tmux_cases
 from commonmark import commonmark, large
-from conversation import PROMPT, RESUME, USAGE, faults, forbidden, matches
+from conversation import PROMPT, RESUME, USAGE, faults, forbidden, matches, without_first_rows
 from recorder import FRAME_END
 from recordings import chat, composer, record, until_ready
 
@@ -143,9 +143,9 @@ def idle(nuncio, home):
     finally:
         terminal.close()
     complaints = []
-    expected = ["", f"> {PROMPT}", "", "the answer", USAGE, "> first", "  second", re.compile("  /help .*")]
+    expected = ["", f"> {PROMPT}", "", "the answer", "", USAGE, "> first", "  second", re.compile("  [?] keys · /help .*")]
     for size, state in zip(sizes, replay([terminal.recording()])[0]):
-        shown = trimmed(state)
+        shown = without_first_rows(trimmed(state))
         if len(shown) != len(expected) or not all(map(matches, expected, shown)):
             complaints.append(f"{size[0]} rows of {size[1]} columns: {shown[4:]}")
     if complaints:
