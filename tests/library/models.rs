@@ -8,6 +8,7 @@ mod failures;
 mod faults;
 mod images;
 mod json_lines;
+mod kept_messages;
 mod local;
 mod long_calls;
 mod protocol_deviations;

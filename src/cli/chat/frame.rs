@@ -41,13 +41,12 @@ impl ChatView {
             None => {}
         }
         let finished = self.output.take_complete();
-        let (rows, cursor) = self.rows((columns - 1).min(ROWS_COLUMNS_MAX), columns - 1, height);
+        let (rows, cursor) = self.rows((columns - 1).min(ROWS_COLUMNS_MAX), height);
         screen.draw(&finished, rows, cursor, (columns, height));
     }
 
-    /// Returns the rows, and the row and column of the cursor. The status row may be wider than the
-    /// others, of which more remain after a resize.
-    fn rows(&self, columns: usize, width: usize, height: usize) -> (Vec<String>, (usize, usize)) {
+    /// Returns the rows, and the row and column of the cursor.
+    fn rows(&self, columns: usize, height: usize) -> (Vec<String>, (usize, usize)) {
         let preview = self.renderer.preview();
         let mut rows: Vec<String> =
             self.output.partial_line().lines().chain(preview.lines()).flat_map(|line| wrapped(line, columns)).collect();
@@ -71,7 +70,7 @@ impl ChatView {
         }
         let (candidates, selected) = candidates;
         rows.extend(candidates.into_iter().enumerate().map(|(at, row)| if at == selected { row } else { self.dim(&row) }));
-        rows.push(self.dim(&shortened(&self.status(width), width)));
+        rows.push(self.dim(&shortened(&self.status(columns), columns)));
         (rows, cursor)
     }
 
