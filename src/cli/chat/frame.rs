@@ -145,7 +145,7 @@ impl ChatView {
         };
         let cost = self.cost.map(|cost| cost.to_string());
         let model = self.info.agent_name().or_else(|| self.info.model.clone()).unwrap_or_default();
-        let model = shortened(&model, columns / 2);
+        let model = shortened(&model, columns * 2 / 5);
         // The last parts are omitted on a narrow terminal.
         let parts = [Some(keys.into()), Some(self.info.mode.clone()), Some(model), context, cost, Some(self.place())];
         let mut row = String::new();
