@@ -39,8 +39,15 @@ impl Serialize for EncodedJson {
 /// The encoded parts of a model's last request.
 #[derive(Default)]
 pub(crate) struct KeptEncoding {
-    tools: Mutex<Option<(Protocol, Arc<[ToolSpec]>, EncodedJson)>>,
+    tools: Mutex<Option<KeptTools>>,
     conversation: Mutex<KeptConversation>,
+}
+
+/// The encoded tools of a request, and those that they encode.
+struct KeptTools {
+    protocol: Protocol,
+    specs: Arc<[ToolSpec]>,
+    json: EncodedJson,
 }
 
 /// The encoding of a message depends on these besides the message and the endpoint.
@@ -67,15 +74,13 @@ impl KeptEncoding {
             return Ok(None);
         }
         let mut kept = self.tools.lock();
-        if let Some((of, tools, encoded)) = &*kept
-            && *of == protocol
-            && Arc::ptr_eq(tools, &request.tools)
-        {
-            return Ok(Some(encoded.clone()));
+        let is_same = |kept: &&KeptTools| kept.protocol == protocol && Arc::ptr_eq(&kept.specs, &request.tools);
+        if let Some(kept) = kept.as_ref().filter(is_same) {
+            return Ok(Some(kept.json.clone()));
         }
-        let encoded = EncodedJson::new(&request.tools.iter().map(encode).collect::<Vec<T>>())?;
-        *kept = Some((protocol, request.tools.clone(), encoded.clone()));
-        Ok(Some(encoded))
+        let json = EncodedJson::new(&request.tools.iter().map(encode).collect::<Vec<T>>())?;
+        *kept = Some(KeptTools { protocol, specs: request.tools.clone(), json: json.clone() });
+        Ok(Some(json))
     }
 
     /// Encodes the messages of a request, which follow `first`. The turns up to an answer must not

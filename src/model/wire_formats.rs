@@ -15,11 +15,13 @@ use super::request::Request;
 use super::wire::{EncodedRequest, EventReader};
 use crate::web::is_loopback;
 
+type WriteRequest = fn(&Endpoint, &Request, &KeptEncoding, u64, Option<bool>) -> Result<EncodedRequest, ModelError>;
+
 /// A row of the table: the properties in which wire formats differ.
 pub(crate) struct WireFormat {
     /// Encodes a request, with the encoding that is kept of the last one. The model has a context
     /// window of this size; whether it can think may be known.
-    pub write: fn(&Endpoint, &Request, &KeptEncoding, u64, Option<bool>) -> Result<EncodedRequest, ModelError>,
+    pub write: WriteRequest,
     /// Creates the reader for the answer to a request.
     pub reader: fn(&Endpoint, &Request) -> Box<dyn EventReader>,
     pub frames: fn() -> Frames,

@@ -63,15 +63,16 @@ fn apply(change: Change, number: usize, request: &mut Request) {
         Change::Turn => messages.extend([answer(vec![text(format!("answer {number}"))]), user(format!("prompt {number}"))]),
         Change::Call { id } => {
             let input = json!({"path": format!("file {number}")});
-            let call = Block::ToolCall { id: format!("call_{id}").into(), name: "read".into(), input, input_text: None, state: None };
+            let call =
+                Block::ToolCall { id: format!("call_{id}").into(), name: "read".into(), input, input_text: None, state: None };
             let output = vec![Part::text(format!("content {number}"))];
             let result = ToolResult { id: format!("call_{id}").into(), name: "read".into(), output, failed: id == 2 };
             messages.extend([answer(vec![text("I read.".into()), call]), Arc::new(Message::ToolResults(vec![result]))]);
         }
         Change::Messages => messages.extend([user(format!("and {number}")), user("more".into())]),
         Change::Prune(at) => {
-            let results = messages.iter_mut().filter(|message| matches!(***message, Message::ToolResults(_)));
-            if let Some(message) = results.skip(at % 3).next()
+            let mut results = messages.iter_mut().filter(|message| matches!(***message, Message::ToolResults(_)));
+            if let Some(message) = results.nth(at % 3)
                 && let Message::ToolResults(results) = Arc::make_mut(message)
             {
                 results[0].output = vec![Part::text("pruned")];
