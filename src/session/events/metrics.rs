@@ -53,6 +53,11 @@ impl Default for SessionMetrics {
 }
 
 impl SessionMetrics {
+    /// Counts a batch whose sessions are written one by one.
+    pub(crate) fn record_split_batch(&self) {
+        self.split_batches.inc();
+    }
+
     /// Counts an event. `state` is the session state before the event.
     pub(crate) fn record(&self, event: &Event, state: &SessionState) {
         self.events.inc();

@@ -10,4 +10,7 @@ pub(crate) struct SessionMetrics;
 impl SessionMetrics {
     /// Does nothing.
     pub(crate) fn record(&self, _: &Event, _: &SessionState) {}
+
+    /// Does nothing.
+    pub(crate) fn record_split_batch(&self) {}
 }

@@ -225,7 +225,7 @@ async fn commit(store: &Store, groups: Vec<Group>, durable: bool, metrics: &Sess
         Err(error) if appends.len() == 1 || is_temporary(&error) => appends.iter().map(|_| Err(error.clone())).collect(),
         Err(error) => {
             tracing::warn!(%error, sessions = appends.len(), "a batch was not written: its sessions are written one by one");
-            metrics.split_batches.inc();
+            metrics.record_split_batch();
             let alone = |append| async move { Ok(store.commit(std::slice::from_ref(append), durable).await?[0]) };
             stream::iter(&appends).then(alone).collect().await
         }
