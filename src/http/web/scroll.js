@@ -14,7 +14,7 @@ export class EndFollower {
    * `changed()` is called when following begins or ends.
    */
   constructor(scroller, hooks) {
-    Object.assign(this, { scroller, hooks, isOn: true, top: 0, movedMs: -Infinity, isHeld: false, touchY: 0 });
+    Object.assign(this, { scroller, hooks, isOn: true, top: 0, movedMs: -Infinity, upMs: -Infinity, isHeld: false, touchY: 0 });
     const listen = (name, does) => scroller.addEventListener(name, does, { passive: true });
     listen("wheel", ({ deltaY, target, ctrlKey }) => !ctrlKey && deltaY !== 0 && this.moves(target, deltaY < 0));
     listen("touchstart", ({ touches }) => (this.touchY = touches[0].clientY));
@@ -42,15 +42,17 @@ export class EndFollower {
   moves(target, isUp) {
     for (let node = target; isUp && node && node !== this.scroller; node = node.parentElement) if (node.scrollTop > 0) return;
     this.movedMs = performance.now();
+    this.upMs = isUp ? this.movedMs : -Infinity;
     if (isUp && this.scroller.scrollTop > 0) this.set(false);
   }
 
   scrolled() {
     const { scrollTop } = this.scroller, { below } = this;
-    const isUp = scrollTop < this.top, isMoving = this.isHeld || performance.now() - this.movedMs < EFFECT_MS;
+    const now = performance.now(), isUp = scrollTop < this.top, isMoving = this.isHeld || now - this.movedMs < EFFECT_MS;
     this.top = scrollTop;
     if (isUp && isMoving && below > MOVED_PX) this.set(false);
-    else if (this.hooks.isWhole() && below < (isUp ? 1 : NEAR_PX) && !(isUp && isMoving)) this.set(true);
+    // The event of an earlier move to the end may follow an input that scrolls up.
+    else if (now - this.upMs >= EFFECT_MS && this.hooks.isWhole() && below < (isUp ? 1 : NEAR_PX) && !(isUp && isMoving)) this.set(true);
   }
 
   set(isOn) {
