@@ -25,6 +25,10 @@ const OTHER_ROWS: usize = 5;
 /// Minimum width of a title.
 const TITLE_COLUMNS_MIN: usize = 12;
 
+/// The counts in the results of reads and searches, and their names in rows.
+const COUNTS: [(&str, &str, &str); 4] =
+    [("linesRead", "line", "lines"), ("matches", "match", "matches"), ("count", "file", "files"), ("entries", "entry", "entries")];
+
 impl TerminalRenderer {
     /// Renders the content of a permission question. Text that equals the call's title is omitted,
     /// because the question itself shows the title.
@@ -70,7 +74,9 @@ impl TerminalRenderer {
         }
         let has_failed = matches!(end.outcome, ToolOutcome::Failed | ToolOutcome::Exited(..=-1 | 1..));
         let looks = matches!(end.kind, Some(ToolKind::Read | ToolKind::Search));
-        if looks && !has_failed && !self.options.replay && end.permission.is_none() {
+        // A result that has no count, such as diagnostics, is what the call was made for.
+        let is_counted = end.details.is_none_or(|details| COUNTS.iter().any(|(name, ..)| details[*name].is_u64()));
+        if looks && is_counted && !has_failed && !self.options.replay && end.permission.is_none() {
             return self.look(end);
         }
         let partial = PartialChange::new(&end.proposed, &end.content, &self.cwd);
@@ -133,13 +139,7 @@ impl TerminalRenderer {
     fn look(&mut self, end: &ToolEndBlock<'_>) -> Vec<RenderedText> {
         let text: String = end.whole.iter().filter_map(text_of).collect();
         let number = |name: &str| end.details.and_then(|details| details[name].as_u64());
-        let counts = [
-            ("linesRead", "line", "lines"),
-            ("matches", "match", "matches"),
-            ("count", "file", "files"),
-            ("entries", "entry", "entries"),
-        ];
-        let found = counts.iter().find_map(|(name, one, many)| Some((number(name)?, *one, *many)));
+        let found = COUNTS.iter().find_map(|(name, one, many)| Some((number(name)?, *one, *many)));
         let (count, one, many) = found.unwrap_or((text.lines().count() as u64, "line", "lines"));
         let mut row = StyledText::default();
         row.push(&output_line(&end.title), TextStyle::default());
