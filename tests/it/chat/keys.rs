@@ -18,7 +18,8 @@ async fn keys_of_an_empty_text_show_help_set_the_mode_and_return_the_last_text()
         terminal.until_screen(&format!("/help · {mode} · "), SIZE).await;
     }
     terminal.say("first text\r").await;
-    terminal.until_screen("an answer\n", SIZE).await;
+    terminal.until_screen(" tokens in, ", SIZE).await;
+    terminal.until_screen("? keys · /help", SIZE).await;
     terminal.say("\u{1b}[27u").await;
     terminal.say("\u{1b}[27u").await;
     terminal.until_screen("> first text\n  ", SIZE).await;
