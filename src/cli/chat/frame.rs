@@ -19,8 +19,8 @@ const ROWS_COLUMNS_MAX: usize = 78;
 /// Maximum number of rows of a permission request, and of waiting messages.
 const REQUEST_ROWS: usize = 20;
 const QUEUE_ROWS: usize = 4;
-/// Number of rows of a message that is being written. More of them would stay in the scrollback when
-/// the terminal becomes lower than they are.
+/// Number of rows of a message that is being written. More of them would stay in the scrollback
+/// when the terminal becomes lower than they are.
 const PARTIAL_ROWS: usize = 1;
 
 impl ChatView {
