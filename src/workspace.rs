@@ -17,7 +17,7 @@ mod walk;
 use std::path::{Path, PathBuf};
 
 pub use file::open;
-pub(crate) use file::{decoded, is_read_only, open_regular, read_bounded, read_small, read_small_text};
+pub(crate) use file::{decoded, is_read_only, open_regular, read_bounded, read_resolved, read_small, read_small_text};
 pub(crate) use file_search::FileSearch;
 pub(crate) use linked::linked_git_dirs;
 pub(crate) use media::{image_type, is_zip, media_type};

@@ -35,6 +35,17 @@ pub(crate) fn read_small(path: &Path) -> io::Result<Vec<u8>> {
 /// Reads a file like [`read_small`], of at most `most` bytes.
 pub(crate) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let (file, size) = open_regular(path)?;
+    read_most(file, size, most)
+}
+
+/// Reads the regular file `real` like [`open`], of at most `most` bytes.
+pub(crate) fn read_resolved(real: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = open(real)?;
+    let size = file.metadata()?.len();
+    read_most(file, size, most)
+}
+
+fn read_most(file: File, size: u64, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(size.min(most) as usize + 1);
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {

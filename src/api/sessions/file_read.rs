@@ -19,7 +19,7 @@ use crate::id::SessionId;
 use crate::permission::rules::{AccessRequest, Rules, decide};
 use crate::runtime::access_path;
 use crate::task;
-use crate::workspace::{Workspace, decoded, image_type, read_bounded};
+use crate::workspace::{Workspace, decoded, image_type, read_resolved};
 
 /// Maximum size of a file, in bytes.
 const FILE_BYTES_MAX: u64 = 2 << 20;
@@ -50,7 +50,7 @@ impl Method for ReadFile {
          `read` denies it or asks.";
 
     async fn call(cx: CallContext, ReadFileParams { session_id, path }: ReadFileParams) -> Result<Reply<FileView>> {
-        if path.len() > PATH_BYTES_MAX || path.contains('\0') {
+        if path.is_empty() || path.len() > PATH_BYTES_MAX || path.contains('\0') {
             return Err(Error::invalid_params("path: not a path"));
         }
         let cwd = cx.authorize(&session_id).await?.cwd(&session_id).await?;
@@ -82,7 +82,8 @@ fn read(cx: &CallContext, session: &str, cwd: &Path, path: &str) -> Result<FileV
         io::ErrorKind::NotFound => Error::not_found(format!("{path} does not exist")),
         _ => Error::invalid_params(format!("{path} cannot be shown: {error}")),
     };
-    let bytes = read_bounded(&real, FILE_BYTES_MAX).map_err(failed)?;
+    // Without links, so that the file is the one that was checked.
+    let bytes = read_resolved(&real, FILE_BYTES_MAX).map_err(failed)?;
     if image_type(&bytes).is_some() {
         return Ok(FileView::new(real.display().to_string(), &bytes, None));
     }

@@ -1,5 +1,8 @@
 //! What a composer completes: slash commands and files.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::{Value, json};
 
 use super::refused;
@@ -84,8 +87,41 @@ async fn files_are_read_within_the_directory_and_the_rules() {
             ("_nuncio/file/read", read("data.bin"), -32602, "neither text"),
             ("_nuncio/file/read", read("large.txt"), -32602, "larger"),
             ("_nuncio/file/read", read("a\0b"), -32602, "path"),
+            ("_nuncio/file/read", read(""), -32602, "path: not a path"),
         ],
     )
     .await;
+    agent.finish().await;
+}
+
+/// A directory that becomes a link to another one between the check and the read opens nothing.
+#[tokio::test]
+async fn link_that_replaces_a_directory_reads_nothing_outside() {
+    let home = Home::new();
+    home.put("inside/file.txt", "inside");
+    let outside = home.put("../outside/file.txt", "outside");
+    let (mut agent, session) = home.session(json!([]), &[]).await;
+    let (here, kept, ended) = (home.work().join("inside"), home.work().join("kept"), Arc::new(AtomicBool::new(false)));
+    let stop = ended.clone();
+    let swaps = std::thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            std::fs::rename(&here, &kept).unwrap();
+            std::os::unix::fs::symlink(outside.parent().unwrap(), &here).unwrap();
+            std::fs::remove_file(&here).unwrap();
+            std::fs::rename(&kept, &here).unwrap();
+        }
+    });
+    let (mut read, mut refused) = (0, 0);
+    while read < 20 || refused < 20 || read + refused < 1000 {
+        match agent.request("_nuncio/file/read", json!({"sessionId": session, "path": "inside/file.txt"})).await {
+            Ok(found) => {
+                assert_eq!(found["text"], "inside");
+                read += 1;
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    ended.store(true, Ordering::Relaxed);
+    swaps.join().unwrap();
     agent.finish().await;
 }
