@@ -15,7 +15,7 @@ use crate::terminal_text;
 pub(crate) struct Colours {
     pub stdout: bool,
     pub stderr: bool,
-    /// Standard output is a terminal on which Markdown is formatted, also without colours.
+    /// True if standard output is a terminal, on which Markdown is rendered even without colours.
     pub markdown: bool,
     /// The locale is not UTF-8: marks are written in ASCII.
     pub ascii: bool,

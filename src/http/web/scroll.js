@@ -1,5 +1,6 @@
-// Keeps a scrolled element at its end until the user scrolls up. Only the user's wheel, touch, keys
-// and scroll bar release it: the layout causes scroll events, too, which say nothing about the user.
+// Keeps a scrolled element at its end until the user scrolls up with the wheel, a finger, a key or
+// the scroll bar. A scroll event alone does not release it, because changes of the layout also
+// cause such events.
 
 const NEAR_PX = 60;
 /** A scroll bar or the focus that moves the view by less does not release it. */

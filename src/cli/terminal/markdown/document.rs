@@ -352,8 +352,8 @@ impl Document<'_> {
         }
     }
 
-    /// Prints a code block between two rules, so that its begin and end show without colours, too.
-    /// Its lines are not broken.
+    /// Prints a code block between two rules, which show where it starts and ends also without
+    /// colours. Its lines are not wrapped.
     fn end_code(&mut self) {
         let Some((language, code)) = self.code.take() else { return };
         self.rule(format!("─── {language}").trim_end());

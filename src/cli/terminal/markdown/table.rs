@@ -53,7 +53,7 @@ impl MarkdownTable {
         widths
     }
 
-    /// Returns the rows of one row of the table.
+    /// Returns the lines on the screen that a row of the table takes.
     fn aligned(&self, row: &[StyledText], widths: &[usize]) -> Vec<StyledText> {
         let cells: Vec<Vec<StyledText>> = row.iter().zip(widths).map(|(cell, width)| cell.wrapped(*width)).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
