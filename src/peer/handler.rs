@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::calls::RunningCalls;
+use super::calls::{CallEpochs, RunningCalls};
 use crate::api::{
     self, AGENTS, ANSWERED, App, CALL, CANCEL, CallContext, CallNumber, ForwardedCall, ForwardedReply, MethodKind, ProcessQuery,
     RELEASE, Release, SHOWN, STARTED, Scope, ShownEvents, TAKE, TurnStart,
@@ -33,12 +33,13 @@ pub(super) struct PeerHandler {
     /// Cancelled when the other process is refused.
     refused: CancellationToken,
     calls: Arc<RunningCalls>,
+    epochs: Arc<CallEpochs>,
 }
 
 impl PeerHandler {
     pub(crate) fn new(app: Arc<App>, connection: Connection<()>) -> PeerHandler {
         let (greeted, refused) = (AtomicBool::new(false), CancellationToken::new());
-        PeerHandler { app, connection, greeted, refused, calls: Arc::default() }
+        PeerHandler { app, connection, greeted, refused, calls: Arc::default(), epochs: Arc::default() }
     }
 
     /// Resolves when the connection must end: the other process was refused, or did not introduce
@@ -89,7 +90,10 @@ impl PeerHandler {
         let call: ForwardedCall = decode(params)?;
         let unknown = || Error::new(Kind::Unsupported, format!("method {} is not forwarded", call.method));
         let row = api::method(&call.method).filter(|row| row.kind != MethodKind::Stream).ok_or_else(unknown)?;
-        let Some(session) = self.owned(&call.session) else {
+        let owned = self.owned(&call.session);
+        let generation = owned.as_ref().map(|session| session.generation());
+        let in_order = call.epoch.is_none_or(|epoch| self.epochs.accepts(&call.session, epoch, generation));
+        let Some(session) = owned.filter(|_| in_order) else {
             return Ok(Box::pin(async { encode(ForwardedReply::NotOwner { accepted: false }) }));
         };
         if row.scope != Scope::Here && call.params["sessionId"].as_str() != Some(call.session.as_str()) {
@@ -112,6 +116,7 @@ impl PeerHandler {
             message_id: call.message_id,
             forwarded: true,
             repeated_after: call.repeated_after,
+            generation: call.epoch.and(generation),
             turn_started: call.reports_start.then(|| Arc::new(Mutex::new(Some(sender)))),
             place: (row.scope != Scope::Here).then(|| self.app.add_call(&call.session)),
             ..CallContext::new(self.app.clone(), client, cancel.clone())
@@ -119,16 +124,21 @@ impl PeerHandler {
         self.calls.begin(number, cancel, cx.answered.clone());
         // Only a turn of a local client waits until its response is written.
         let finish = (!waits).then(|| self.calls.finishing(number));
-        let connection = self.connection.clone();
+        let (connection, epochs) = (self.connection.clone(), self.epochs.clone());
         Ok(Box::pin(async move {
             let _finish = finish;
-            let _open = session;
+            let open = session;
             let place = cx.place.clone();
             let mut work = pin!(async {
-                if let Some(place) = place {
+                if let Some(place) = &place {
                     place.is_next().await;
                 }
-                let mut reply = row.run_here(cx, Value::Object(params)).await?;
+                let mut reply = row.run_here(cx, Value::Object(params)).await.inspect_err(|error| {
+                    // Before the place of the call is free for the next one.
+                    if let Some(epoch) = call.epoch.filter(|_| is_not_owner(error)) {
+                        epochs.refuse(&open.log.id, epoch);
+                    }
+                })?;
                 reply.result.iter_mut().for_each(|result| row.nest_result(result));
                 Ok(reply)
             });

@@ -89,6 +89,8 @@ pub(crate) struct RemoteCall {
     pub id: MessageId,
     /// The last event before the first attempt of a repeated call.
     pub repeated_after: Option<Seq>,
+    /// The only generation of the session in which the call may add a message.
+    pub generation: Option<i64>,
 }
 
 impl Session {

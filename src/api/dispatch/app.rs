@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -64,6 +64,8 @@ pub struct App {
     this: Weak<App>,
     /// See [`App::calls_of`].
     calls: parking_lot::Mutex<HashMap<SessionId, Weak<SessionCalls>>>,
+    /// The last epoch of calls to sessions.
+    epochs: Arc<AtomicU64>,
 }
 
 impl App {
@@ -94,6 +96,7 @@ impl App {
             serve_peers,
             this: this.clone(),
             calls: parking_lot::Mutex::default(),
+            epochs: Arc::default(),
         })
     }
 
@@ -153,7 +156,7 @@ impl App {
         if sessions.len() == sessions.capacity() {
             sessions.retain(|_, calls| calls.strong_count() > 0);
         }
-        let calls = Arc::default();
+        let calls = Arc::new(SessionCalls::new(&self.epochs));
         sessions.insert(session.clone(), Arc::downgrade(&calls));
         calls
     }

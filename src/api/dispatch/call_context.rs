@@ -34,6 +34,8 @@ pub struct CallContext {
     /// The last event of the session before the first attempt of a call that is repeated, because
     /// the process that ran it has died.
     pub repeated_after: Option<Seq>,
+    /// The only generation of the session in which a forwarded call may add its message.
+    pub generation: Option<i64>,
     /// The place of the call in the order of the calls to its session. `None` for a method without
     /// a session, or that runs in any process.
     pub place: Option<Arc<CallPlace>>,
@@ -59,6 +61,7 @@ impl CallContext {
             message_id: MessageId::new(),
             forwarded: false,
             repeated_after: None,
+            generation: None,
             place: None,
         }
     }
@@ -88,7 +91,7 @@ impl CallContext {
     pub(in crate::api) async fn owned_or_read(&self, id: &SessionId) -> Result<Session> {
         if let Some(session) = self.opened(id) {
             self.check_access(&session)?;
-            let call = RemoteCall { id: self.message_id.clone(), repeated_after: self.repeated_after };
+            let call = RemoteCall { id: self.message_id.clone(), repeated_after: self.repeated_after, generation: self.generation };
             let is_remote = self.forwarded || self.repeated_after.is_some();
             return Ok(session.for_call(Some(call).filter(|_| is_remote)));
         }

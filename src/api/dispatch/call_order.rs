@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -14,8 +14,9 @@ use crate::limits;
 use crate::local_socket::PeerConnection;
 
 /// The calls of this process to one session.
-#[derive(Default)]
 pub(in crate::api) struct SessionCalls {
+    /// The last epoch of this process. See [`CallOrder::epoch`].
+    epochs: Arc<AtomicU64>,
     order: watch::Sender<CallOrder>,
     /// The numbers of the prompts, and the tokens that cancel them.
     prompts: Mutex<Vec<(u64, CancellationToken)>>,
@@ -27,12 +28,26 @@ struct CallOrder {
     last: u64,
     /// Numbers of the calls that are not decided.
     undecided: BTreeSet<u64>,
-    /// Numbers and connections of the calls whose message was sent to an owner that has not
-    /// answered. An owner that ends refuses them.
-    sent: BTreeMap<u64, Arc<PeerConnection>>,
+    /// Rises when an owner has refused a call. An owner accepts the messages of one epoch only while
+    /// it owns the session without a pause, so none of them overtakes one that it has refused.
+    epoch: u64,
+    /// The calls whose message was sent to an owner that has not answered, by their numbers: their
+    /// connections and epochs. An owner that ends refuses them.
+    sent: BTreeMap<u64, (Arc<PeerConnection>, u64)>,
 }
 
 impl SessionCalls {
+    /// Creates the calls to a session. `epochs` counts the epochs of all sessions.
+    pub(in crate::api) fn new(epochs: &Arc<AtomicU64>) -> SessionCalls {
+        let calls = SessionCalls { epochs: epochs.clone(), order: watch::Sender::default(), prompts: Mutex::default() };
+        calls.order.send_modify(|order| order.epoch = calls.next_epoch());
+        calls
+    }
+
+    fn next_epoch(&self) -> u64 {
+        self.epochs.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Adds a call after the earlier calls.
     pub(in crate::api) fn add_call(self: &Arc<Self>) -> CallPlace {
         let mut number = 0;
@@ -68,22 +83,30 @@ impl CallPlace {
 
     /// Records that the message of the call is sent to an owner. Later calls can start, and send
     /// their messages to this owner only.
-    pub(in crate::api) fn set_sent(&self, connection: Arc<PeerConnection>) {
+    pub(in crate::api) fn set_sent(&self, connection: Arc<PeerConnection>, epoch: u64) {
         self.calls.order.send_modify(|order| {
             order.undecided.remove(&self.number);
-            order.sent.insert(self.number, connection);
+            order.sent.insert(self.number, (connection, epoch));
         });
     }
 
-    /// Waits until each earlier message has arrived. A message that was sent on `connection`
-    /// precedes the next one there, unless the owner is refusing them. The time is limited, because
-    /// an owner may hang.
+    /// Returns the epoch of the next message.
+    pub(in crate::api) fn epoch(&self) -> u64 {
+        self.calls.order.borrow().epoch
+    }
+
+    /// Waits until each earlier message has arrived. A message that was sent on `connection` in this
+    /// epoch precedes the next one there, unless the owner is refusing them. The time is limited,
+    /// because an owner may hang.
     pub(in crate::api) async fn earlier_messages_arrived(&self, connection: Option<&Arc<PeerConnection>>) {
         let connection = connection.filter(|_| !self.refused.load(Ordering::Acquire));
         let mut order = self.calls.order.subscribe();
         let arrived = order.wait_for(|order| {
             order.undecided.range(..self.number).next().is_none()
-                && order.sent.range(..self.number).all(|(_, sent)| connection.is_some_and(|own| Arc::ptr_eq(own, sent)))
+                && order
+                    .sent
+                    .range(..self.number)
+                    .all(|(_, (sent, epoch))| *epoch == order.epoch && connection.is_some_and(|own| Arc::ptr_eq(own, sent)))
         });
         let _ = tokio::time::timeout(limits::FORWARD_SEARCH, arrived).await;
     }
@@ -112,6 +135,7 @@ impl CallPlace {
     pub(in crate::api) fn set_refused(&self) {
         self.refused.store(true, Ordering::Release);
         self.calls.order.send_modify(|order| {
+            order.epoch = self.calls.next_epoch();
             order.sent.remove(&self.number);
             order.undecided.insert(self.number);
         });

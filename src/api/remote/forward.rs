@@ -95,6 +95,7 @@ impl Call<'_> {
         let mut params = params.clone();
         // Calls have the form of ACP between processes.
         self.row.nest_params(&mut params);
+        let epoch = self.cx.place.as_ref().filter(|_| self.row.adds_message).map(|place| place.epoch());
         let call = ForwardedCall {
             call: notifications.call,
             session: self.session.log.id.clone(),
@@ -105,11 +106,12 @@ impl Call<'_> {
             reports_start: self.cx.turn_started.is_some(),
             message_id: self.cx.message_id.clone(),
             repeated_after: self.cx.repeated_after,
+            epoch,
         };
         let mut answered = pin!(self.connection.request(CALL, call));
-        match &self.cx.place {
-            Some(place) if self.row.adds_message => place.set_sent(self.connection.clone()),
-            _ => self.cx.decided(),
+        match self.cx.place.as_ref().zip(epoch) {
+            Some((place, epoch)) => place.set_sent(self.connection.clone(), epoch),
+            None => self.cx.decided(),
         }
         self.report_answered(notifications.call);
         // A call may run for any time while the owner responds; a turn ends soon after the client

@@ -76,8 +76,11 @@ impl OwnedSession {
     /// the work, and runs it itself if this process is about to end.
     fn check_accepts(&self, core: &SessionCore, forwarded: bool) -> Result<()> {
         core.check_open()?;
+        let generation = self.call.as_ref().and_then(|call| call.generation);
+        let busy = || lock::busy(&self.log.id, None);
         match forwarded && core.is_idle() && self.hands_over() {
-            true => Err(lock::busy(&self.log.id, None)),
+            true => Err(busy()),
+            false if generation.is_some_and(|generation| generation != self.generation()) => Err(busy()),
             false => self.check_owned(),
         }
     }
@@ -180,7 +183,7 @@ impl OwnedSession {
     /// Returns the event of the call, if an earlier attempt of it changed the session.
     async fn changed_before(&self) -> Result<Option<Seq>> {
         match &self.call {
-            Some(RemoteCall { id, repeated_after: Some(after) }) => self.log.event_of_call(*after, id).await,
+            Some(RemoteCall { id, repeated_after: Some(after), .. }) => self.log.event_of_call(*after, id).await,
             _ => Ok(None),
         }
     }

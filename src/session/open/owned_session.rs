@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -57,6 +58,11 @@ impl Session {
 }
 
 impl OwnedSession {
+    /// Returns the generation in which this process owns the session.
+    pub(crate) fn generation(&self) -> i64 {
+        self.log.generation.load(Ordering::Acquire)
+    }
+
     /// Replaces the MCP servers that the client gave. An empty set changes nothing, because clients
     /// without servers also send it.
     pub(crate) fn set_mcp_servers(&self, servers: BTreeMap<String, McpServer>) {
