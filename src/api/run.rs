@@ -114,7 +114,9 @@ impl Attempt {
 async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &SessionId, params: &Value) -> Result<Attempt> {
     place.is_next().await;
     let run_here = async || {
-        earlier_messages_arrived(row, cx, None).await;
+        if !earlier_messages_arrived(row, cx, None).await {
+            return Ok(Attempt::NOT_OWNER);
+        }
         match row.run_here(cx.clone(), params.clone()).await {
             Err(error) if is_not_owner(&error) => Ok(Attempt::NOT_OWNER),
             outcome => outcome.map(Attempt::done),
@@ -157,7 +159,9 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
             return Err(Error::new(Kind::SessionBusy, message).hint("retry when its turn has ended, or omit the flags"));
         }
     }
-    earlier_messages_arrived(row, cx, Some(&connection)).await;
+    if !earlier_messages_arrived(row, cx, Some(&connection)).await {
+        return Ok(Attempt::NOT_OWNER);
+    }
     let before = session.log.head();
     let call = Call { row, cx, session: &session, connection };
     match call.exchange(params).await {
@@ -174,10 +178,13 @@ async fn attempt(row: &MethodRow, cx: &CallContext, place: &CallPlace, id: &Sess
 
 /// Waits until the earlier messages of this process have arrived, except on `connection`: an owner
 /// that ends refuses messages in any order. Returns at once for a call that adds no message.
-async fn earlier_messages_arrived(row: &MethodRow, cx: &CallContext, connection: Option<&Arc<PeerConnection>>) {
-    let Some(place) = cx.place.as_ref().filter(|_| row.adds_message) else { return };
+/// Returns false if the call was cancelled before: then it must not add its message, which would
+/// overtake the earlier ones.
+async fn earlier_messages_arrived(row: &MethodRow, cx: &CallContext, connection: Option<&Arc<PeerConnection>>) -> bool {
+    let Some(place) = cx.place.as_ref().filter(|_| row.adds_message) else { return true };
     tokio::select! {
-        () = place.earlier_messages_arrived(connection) => {}
-        () = cx.cancel.cancelled() => {}
+        biased;
+        () = place.earlier_messages_arrived(connection) => true,
+        () = cx.cancel.cancelled() => false,
     }
 }

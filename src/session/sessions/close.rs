@@ -28,6 +28,11 @@ impl Sessions {
         let sessions = self.clone();
         let close = async move {
             session.drain().await;
+            let answered = session.core().unwritten_answer();
+            if let Some((answered, owned)) = answered.zip(session.owned().ok()) {
+                // The next owner may start a turn at once.
+                owned.answer_written(&answered).await;
+            }
             session.agent.close().await;
             let mut closed = Ok(());
             if let Ok(owned) = session.owned() {

@@ -61,7 +61,7 @@ const ACTIONS: [(&str, u64); 17] = [
     ("remove", 4),
     ("edit", 4),
     ("settings", 4),
-    ("close and load", 1),
+    ("close and load", 3),
     ("read", 6),
     ("slow commit", 4),
     ("kill", 2),
