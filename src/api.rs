@@ -36,6 +36,7 @@ pub(crate) use remote::forwarded::{
 };
 pub(crate) use remote::placement::{TAKE, take};
 pub(crate) use sessions::command_list::{CommandView, ListCommands};
+pub(crate) use sessions::file_read::{ReadFile, ReadFileParams};
 pub(crate) use sessions::file_search::{SearchFiles, SearchFilesParams};
 pub(crate) use sessions::fork::{ForkParams, ForkSession};
 pub(crate) use sessions::session::{
@@ -55,6 +56,7 @@ pub(crate) use turns::prompt::{CancelTurn, Prompt, PromptParams};
 pub(crate) use turns::queue::{RemoveFromQueue, RemoveQueuedParams};
 pub(crate) use turns::result::{CheckOutcome, CheckView, GetResult, GetResultParams, SessionResult};
 pub(crate) use turns::turn::ListTurns;
+pub(crate) use views::files::FileView;
 pub(crate) use views::options::{SetConfigOption, SetMode, SetModeParams, SetOptionParams, config_options};
 pub(crate) use views::view::{GetSession, PageParams, SessionParams, SessionStatus};
 pub(crate) use workspaces::apply::{ApplyWorkspace, ApplyWorkspaceParams, WorkspaceApplication};

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::content::{
-    Cost, PLAN, Part, PermissionOption, PermissionOptionKind, REVIEW, Role, ToolContent, ToolKind, ToolStatus, Usage, plain_text,
+    Cost, PLAN, Part, PermissionOption, PermissionOptionKind, REVIEW, Role, ToolContent, ToolKind, ToolStatus, Usage, joined,
+    plain_text,
 };
 use crate::event::{
     Actor, Body, Event, Notice, PermissionDecision, PermissionOutcome, PermissionRequest, QueuedMessage, Severity, StepEnd,
@@ -17,7 +18,9 @@ use crate::event::{
 };
 use crate::id::{MessageId, PermissionId, ToolCallId};
 
-pub use block::{CallPermission, Denial, PermissionQuestion, ToolEndBlock, ToolOutcome, TranscriptBlock, TurnEndReason};
+pub use block::{
+    AttachedText, CallPermission, Denial, PermissionQuestion, ToolEndBlock, ToolOutcome, TranscriptBlock, TurnEndReason,
+};
 
 /// The state that is folded from events. Events must be added in order, starting at any point of
 /// the log. The text of a message appears once, even if it arrives both in deltas and as a whole.
@@ -176,10 +179,10 @@ impl Transcript {
         discarded: bool,
         at_ms: u64,
     ) -> Vec<TranscriptBlock<'a>> {
-        let text = plain_text(parts);
         let Some(thought) = is_thought(role) else {
-            return (role == Role::User).then_some(TranscriptBlock::UserMessage { text }).into_iter().collect();
+            return (role == Role::User).then(|| user_message(parts)).into_iter().collect();
         };
+        let text = plain_text(parts);
         let fresh = self.fresh(id, 0, &text).map(|fresh| fresh.to_string());
         self.received.remove(id);
         let duration = self.message_began_ms.remove(id).map(|began| Duration::from_millis(at_ms.saturating_sub(began)));
@@ -358,4 +361,15 @@ fn is_thought(role: Role) -> Option<bool> {
         Role::Thought => Some(true),
         Role::User | Role::System | Role::Custom => None,
     }
+}
+
+fn user_message(parts: &[Part]) -> TranscriptBlock<'static> {
+    let (mut texts, mut attached) = (Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            Part::Resource { uri, text, .. } => attached.push(AttachedText { uri: uri.clone(), lines: text.lines().count() }),
+            part => texts.push(part.as_text()),
+        }
+    }
+    TranscriptBlock::UserMessage { text: joined(texts).into_owned(), attached }
 }

@@ -129,7 +129,7 @@ impl PeerHandler {
             let _finish = finish;
             let open = session;
             let place = cx.place.clone();
-            let mut work = pin!(async {
+            let work = async {
                 if let Some(place) = &place {
                     place.is_next().await;
                 }
@@ -141,23 +141,8 @@ impl PeerHandler {
                 })?;
                 reply.result.iter_mut().for_each(|result| row.nest_result(result));
                 Ok(reply)
-            });
-            let mut started = pin!(started);
-            let mut reported = false;
-            let outcome = loop {
-                tokio::select! {
-                    biased;
-                    turn = &mut started, if !reported => {
-                        reported = true;
-                        turn.into_iter().for_each(|turn| report_started(&connection, number, &turn));
-                    }
-                    outcome = &mut work => break outcome,
-                }
             };
-            if !reported && let Ok(turn) = started.try_recv() {
-                report_started(&connection, number, &turn);
-            }
-            match outcome {
+            match reporting_start(work, started, &connection, number).await {
                 Err(error) if is_not_owner(&error) => encode(ForwardedReply::NotOwner { accepted: true }),
                 outcome => encode(ForwardedReply::new(outcome)),
             }
@@ -240,6 +225,26 @@ impl Handler<()> for PeerHandler {
     fn invalid(&self, error: &Error) {
         self.refuse(&error.message);
     }
+}
+
+/// Waits for the end of a call. Reports the turn that it starts to the other process.
+async fn reporting_start<T>(
+    work: impl Future<Output = T>,
+    mut started: oneshot::Receiver<TurnStart>,
+    connection: &Connection<()>,
+    number: u64,
+) -> T {
+    let mut work = pin!(work);
+    let outcome = tokio::select! {
+        biased;
+        turn = &mut started => {
+            turn.into_iter().for_each(|turn| report_started(connection, number, &turn));
+            return work.await;
+        }
+        outcome = &mut work => outcome,
+    };
+    started.try_recv().into_iter().for_each(|turn| report_started(connection, number, &turn));
+    outcome
 }
 
 fn report_started(connection: &Connection<()>, call: u64, turn: &TurnStart) {

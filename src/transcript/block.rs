@@ -11,12 +11,21 @@ use crate::event::{Actor, ChildEnd, ChildLabel, CompactionOutcome, Severity};
 use crate::id::{MessageId, PermissionId, ToolCallId};
 use crate::options::{Mode, OptionValue};
 
+/// A text that is attached to a message, for example the content of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachedText {
+    pub uri: String,
+    /// Number of lines.
+    pub lines: usize,
+}
+
 /// A change to the transcript.
 #[derive(Debug, PartialEq)]
 pub enum TranscriptBlock<'a> {
     /// A complete user message.
     UserMessage {
         text: String,
+        attached: Vec<AttachedText>,
     },
     /// The next piece of an answer, or of a thought that precedes it.
     MessageText {

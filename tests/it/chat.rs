@@ -5,6 +5,7 @@ mod composer;
 mod endings;
 mod first_start;
 mod keys;
+mod mentions;
 mod plain;
 mod remote;
 mod requests;

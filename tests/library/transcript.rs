@@ -18,7 +18,9 @@ fn check(bodies: &[Value], expected: &[&str]) {
 
 fn line(block: &TranscriptBlock<'_>) -> String {
     match block {
-        TranscriptBlock::UserMessage { text } => format!("user: {text}"),
+        TranscriptBlock::UserMessage { text, attached } => {
+            format!("user: {text}{}", if attached.is_empty() { "" } else { " with files" })
+        }
         TranscriptBlock::MessageText { thought, text, .. } => format!("{}: {text}", if *thought { "thought" } else { "answer" }),
         TranscriptBlock::MessageEnd { text, discarded, .. } => {
             format!("end: {text}{}", if *discarded { ", discarded" } else { "" })

@@ -28,8 +28,8 @@ struct CallOrder {
     last: u64,
     /// Numbers of the calls that are not decided.
     undecided: BTreeSet<u64>,
-    /// Rises when an owner has refused a call. An owner accepts the messages of one epoch only while
-    /// it owns the session without a pause, so none of them overtakes one that it has refused.
+    /// Rises when an owner has refused a call. An owner accepts the messages of one epoch only
+    /// while it owns the session without a pause, so none of them overtakes one that it refused.
     epoch: u64,
     /// The calls whose message was sent to an owner that has not answered, by their numbers: their
     /// connections and epochs. An owner that ends refuses them.
@@ -95,9 +95,9 @@ impl CallPlace {
         self.calls.order.borrow().epoch
     }
 
-    /// Waits until each earlier message has arrived. A message that was sent on `connection` in this
-    /// epoch precedes the next one there, unless the owner is refusing them. The time is limited,
-    /// because an owner may hang.
+    /// Waits until each earlier message has arrived. A message that was sent on `connection` in
+    /// this epoch precedes the next one there, unless the owner is refusing them. The time is
+    /// limited, because an owner may hang.
     pub(in crate::api) async fn earlier_messages_arrived(&self, connection: Option<&Arc<PeerConnection>>) {
         let connection = connection.filter(|_| !self.refused.load(Ordering::Acquire));
         let mut order = self.calls.order.subscribe();

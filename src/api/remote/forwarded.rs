@@ -41,8 +41,9 @@ pub(crate) struct ForwardedCall {
     pub reports_start: bool,
     pub message_id: MessageId,
     pub repeated_after: Option<Seq>,
-    /// The epoch of a call that adds a message. The owner refuses it if it has refused another one of
-    /// this epoch, or if it owns the session anew since then. Missing from older processes.
+    /// The epoch of a call that adds a message. The owner refuses it if it has refused another one
+    /// of this epoch, or if it has released and taken the session since. Missing from older
+    /// processes.
     pub epoch: Option<u64>,
 }
 

@@ -27,17 +27,17 @@ pub(crate) struct FileParams {
 }
 
 /// A file. `size` is in bytes, `data` is base64.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FileView {
-    name: String,
-    mime_type: String,
+    pub name: String,
+    pub mime_type: String,
     size: u64,
-    data: String,
+    pub data: String,
     /// The text of an attachment, if it is a text or a document with a text. Long texts are
     /// truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
+    pub text: Option<String>,
 }
 
 impl FileView {

@@ -81,8 +81,9 @@ impl Chat {
 
     /// Sends a message with the attachments. If it fails, the attachments stay.
     pub(super) async fn send(&mut self, text: &str, delivery: Delivery) -> Result<()> {
+        let mentioned = self.mentioned(text).await;
         let text = Some(text).filter(|text| !text.trim().is_empty()).map(Part::text);
-        let parts: Vec<Part> = text.into_iter().chain(self.attached.iter().cloned()).collect();
+        let parts: Vec<Part> = text.into_iter().chain(mentioned).chain(self.attached.iter().cloned()).collect();
         self.session.message(parts, delivery).await?;
         (self.attached, self.view.attached) = (Vec::new(), Vec::new());
         Ok(())
@@ -121,6 +122,7 @@ impl Chat {
             }
             ChatCommand::Rename => self.rename(argument).await?,
             ChatCommand::Attach => self.attach_file(argument).await?,
+            ChatCommand::Detach => self.detach(argument)?,
             ChatCommand::Diff => self.tasks.read_diff(&id),
             ChatCommand::Copy => self.copy()?,
             ChatCommand::Export => self.export(argument).await?,
@@ -170,6 +172,7 @@ impl Chat {
         let agent = agent.or(self.view.info.agent.as_deref()).map(String::from);
         let params = NewSessionParams { agent, ..NewSessionParams::in_directory(directory) };
         let (id, _) = self.session.client.begin(params).await?;
+        (self.attached, self.view.attached) = (Vec::new(), Vec::new());
         self.view.print(&format!("session {id}\n"));
         self.switch(&id, false).await
     }
@@ -178,6 +181,7 @@ impl Chat {
     pub(super) async fn continue_session(&mut self, id: &str) -> Result<()> {
         let client = &self.session.client;
         let (id, _) = client.resume(OpenSessionParams::new(opening::find(client, id).await?)).await?;
+        (self.attached, self.view.attached) = (Vec::new(), Vec::new());
         self.view.print(&format!("session {id}\n"));
         self.switch(&id, true).await
     }

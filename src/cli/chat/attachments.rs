@@ -35,6 +35,20 @@ impl Chat {
         self.view.attached.push(name);
     }
 
+    /// Removes the attachment with a name, or all of them if the name is empty.
+    pub(super) fn detach(&mut self, name: &str) -> Result<()> {
+        let mut found = false;
+        for at in (0..self.attached.len()).rev() {
+            if !name.is_empty() && self.view.attached[at] != name {
+                continue;
+            }
+            self.attached.remove(at);
+            self.view.attached.remove(at);
+            found = true;
+        }
+        if found { Ok(()) } else { Err(Error::invalid_params(format!("/detach: no attachment {name}"))) }
+    }
+
     /// Inserts a pasted text. The path of an image, which a terminal pastes for a dropped file, is
     /// attached.
     pub(super) async fn paste(&mut self, text: &str) {

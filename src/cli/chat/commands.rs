@@ -12,6 +12,7 @@ pub(crate) struct CompletionCandidate {
 pub(crate) enum ChatCommand {
     Agent,
     Attach,
+    Detach,
     Copy,
     Cost,
     Diff,
@@ -79,6 +80,7 @@ pub(crate) const COMMANDS: &[CommandRow] = &[
         row("attach", "FILE", "Attach an image, PDF or text to the next message", ChatCommand::Attach),
         ArgumentValues::Files,
     ),
+    row("detach", "[FILE]", "Remove an attachment of the next message, or all of them", ChatCommand::Detach),
     row("diff", "", "Show the uncommitted changes", ChatCommand::Diff),
     row("copy", "", "Copy the last answer to the clipboard", ChatCommand::Copy),
     row("export", "[FILE]", "Write the conversation as text to a file", ChatCommand::Export),
@@ -103,10 +105,12 @@ Esc           stops the turn, and gives the waiting texts back; twice: the last 
 ?             shows these keys, if the text is empty
 Ctrl-C        empties the text, else stops the turn, else quits when pressed twice
 Ctrl-G        edits the text in $VISUAL or $EDITOR
+Ctrl-R        searches the texts that you sent; again: the next one
 Ctrl-V        attaches the image in the clipboard
 Ctrl-O        shows what is omitted, or the whole request; again: the conversation
 Ctrl-L        prints the last turns again
-@path         completes a file; !command runs a command and adds its output to the conversation
+@path         completes a file and sends its content; @path#L3-9 only these lines, @dir/ its list
+!command      runs a command, and adds its output to the conversation
 ";
 
 /// Returns the help of the chat. `others` are the commands of the agent.

@@ -13,6 +13,8 @@ pub(crate) enum WordKind {
     Command,
     Argument(ArgumentValues),
     Path,
+    /// The whole text, which is searched in earlier ones.
+    History,
 }
 
 /// The word at the cursor: its start in the text, in bytes, and its text up to the cursor.
@@ -37,7 +39,13 @@ impl ComposerWord {
             let is_first = before[..start].split_whitespace().count() == 1;
             return if is_first && row.values != ArgumentValues::Any { word(WordKind::Argument(row.values)) } else { None };
         }
-        if before[start..].starts_with('@') { word(WordKind::Path) } else { None }
+        if before[start..].starts_with('@') {
+            return word(WordKind::Path);
+        }
+        // A path in quotes may contain blanks.
+        let start = before.rfind("@\"").filter(|at| !before[at + 2..].contains(['"', '\n']))?;
+        let begins = before[..start].chars().next_back().is_none_or(char::is_whitespace);
+        begins.then(|| ComposerWord { kind: WordKind::Path, start, text: before[start..].into() })
     }
 }
 

@@ -51,6 +51,11 @@ impl Composer {
         self.pastes.iter().fold(self.text.clone(), |text, (mark, pasted)| text.replace(mark.as_str(), pasted))
     }
 
+    /// Returns the texts that were sent, oldest first.
+    pub(crate) fn history(&self) -> &[String] {
+        &self.history
+    }
+
     pub(crate) fn set(&mut self, text: &str) {
         (self.text, self.pastes, self.recalled) = (text.into(), Vec::new(), None);
         self.cursor = self.text.len();

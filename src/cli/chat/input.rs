@@ -179,6 +179,7 @@ impl Chat {
             _ if is_control(&key, 'g') => self.edit_text(input).await?,
             _ if is_control(&key, 'v') => self.attach_clipboard().await?,
             _ if is_control(&key, 'o') => self.show_folded(),
+            _ if is_control(&key, 'r') => self.search_history(),
             _ if is_control(&key, 'l') => {
                 let id = self.session.id.clone();
                 self.show_session(&id, true).await?;
@@ -319,10 +320,13 @@ impl Chat {
         match key.code {
             KeyCode::Up => completion.select(false),
             KeyCode::Down => completion.select(true),
+            _ if is_control(&key, 'r') && completion.word.kind == WordKind::History => completion.select(true),
             KeyCode::Esc => self.view.completion = None,
             KeyCode::Tab => self.accept_candidate(),
             // A command that is typed whole is run.
-            KeyCode::Enter if key.modifiers.is_empty() && (completion.chosen || !self.is_whole_command()) => {
+            KeyCode::Enter
+                if key.modifiers.is_empty() && (completion.chosen || self.searches_history() || !self.is_whole_command()) =>
+            {
                 self.accept_candidate();
             }
             _ => return false,
@@ -340,6 +344,9 @@ impl Chat {
     fn accept_candidate(&mut self) {
         let Some(completion) = self.view.completion.take() else { return };
         let value = &completion.selected().value;
+        if completion.word.kind == WordKind::History {
+            return self.view.composer.set(value);
+        }
         // A directory can be completed further.
         let end = if value.ends_with('/') { "" } else { " " };
         self.view.composer.replace_before_cursor(completion.word.start, &format!("{value}{end}"));
@@ -350,6 +357,9 @@ impl Chat {
 
     /// Searches candidates for the word at the cursor.
     pub(super) fn start_completion(&mut self) {
+        if self.searches_history() {
+            return self.search_history();
+        }
         let (text, cursor) = self.view.composer.text();
         let word = ComposerWord::at(text, cursor).filter(|_| !self.view.plain && self.view.mark() == ">");
         match word {

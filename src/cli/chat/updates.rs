@@ -113,15 +113,18 @@ impl ChatTasks {
         let (client, id) = (self.client.clone(), id.clone());
         self.start(async move {
             let candidates = match word.kind {
-                WordKind::Command | WordKind::Argument(ArgumentValues::Any) => Vec::new(),
+                WordKind::Command | WordKind::History | WordKind::Argument(ArgumentValues::Any) => Vec::new(),
                 WordKind::Argument(ArgumentValues::Modes) => MODES.iter().map(|row| candidate(row.id, row.description)).collect(),
                 WordKind::Argument(ArgumentValues::Levels) => {
                     Thinking::ALL.iter().map(|level| candidate(level.as_str(), level.name())).collect()
                 }
                 WordKind::Argument(ArgumentValues::Agents) => agents(&client).await?,
                 WordKind::Argument(ArgumentValues::Models) => models(&client).await?,
-                WordKind::Argument(ArgumentValues::Files) => paths(&client, &id, &word.text, "").await?,
-                WordKind::Path => paths(&client, &id, word.text.trim_start_matches('@'), "@").await?,
+                WordKind::Argument(ArgumentValues::Files) => paths(&client, &id, &word.text).await?,
+                WordKind::Path => {
+                    let query = word.text.trim_start_matches('@').trim_start_matches('"');
+                    paths(&client, &id, query).await?.into_iter().map(mention).collect()
+                }
             };
             Ok(ChatUpdate::Candidates(word, candidates))
         });
@@ -243,10 +246,19 @@ async fn models(client: &SessionClient) -> Result<Vec<CompletionCandidate>> {
     Ok(listed.models.iter().map(model).collect())
 }
 
-async fn paths(client: &SessionClient, id: &SessionId, query: &str, mark: &str) -> Result<Vec<CompletionCandidate>> {
+async fn paths(client: &SessionClient, id: &SessionId, query: &str) -> Result<Vec<CompletionCandidate>> {
     let params = SearchFilesParams { session_id: id.clone(), query: query.into(), limit: Some(PATHS_MAX) };
     let found = client.call::<SearchFiles>(params).await?;
-    Ok(found.paths.iter().map(|path| candidate(&format!("{mark}{path}"), "")).collect())
+    Ok(found.paths.iter().map(|path| candidate(path, "")).collect())
+}
+
+/// Writes a path as a mention in a message.
+fn mention(path: CompletionCandidate) -> CompletionCandidate {
+    let has_blank = path.value.contains(char::is_whitespace);
+    // The quotes of a directory stay open, because it can be completed further.
+    let end = if path.value.ends_with('/') { "" } else { "\"" };
+    let value = if has_blank { format!("@\"{}{end}", path.value) } else { format!("@{}", path.value) };
+    CompletionCandidate { value, ..path }
 }
 
 /// Returns what happens to an ordinary call.

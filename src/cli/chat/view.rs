@@ -156,7 +156,7 @@ impl ChatView {
         let mut transcript = std::mem::take(&mut self.transcript);
         for block in transcript.apply(event) {
             self.activity.apply(&block);
-            if let TranscriptBlock::UserMessage { text } = &block
+            if let TranscriptBlock::UserMessage { text, .. } = &block
                 && let Some(at) = self.notes.iter().position(|note| note == text)
             {
                 self.notes.remove(at);

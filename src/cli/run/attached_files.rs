@@ -53,9 +53,14 @@ fn unreadable(error: &std::io::Error) -> Error {
     Error::invalid_params(reason)
 }
 
+/// Returns the URI of a file with an absolute path.
+pub(in crate::cli) fn file_uri(path: &Path) -> String {
+    format!("file://{}", percent_encode(path.as_os_str().as_bytes(), PATH))
+}
+
 /// Converts a file to a part by its first bytes, not by its name.
 async fn part(path: &Path, bytes: Vec<u8>, launcher: &ProcessLauncher) -> Result<Part> {
-    let uri = format!("file://{}", percent_encode(path.as_os_str().as_bytes(), PATH));
+    let uri = file_uri(path);
     let kind = media_type(&bytes);
     let text = match kind {
         _ if kind.starts_with("image/") => {

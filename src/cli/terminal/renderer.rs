@@ -256,7 +256,7 @@ impl TerminalRenderer {
 
     fn rendered(&mut self, block: &TranscriptBlock<'_>) -> Vec<RenderedText> {
         match block {
-            TranscriptBlock::UserMessage { text } => self.user_message(text),
+            TranscriptBlock::UserMessage { text, attached } => self.user_message(text, attached),
             TranscriptBlock::MessageText { id, thought, text } => self.message_text(id, *thought, text),
             TranscriptBlock::MessageEnd { id, thought, text, discarded, duration } => {
                 self.message_end(id, *thought, text, *discarded, *duration)

@@ -1,13 +1,17 @@
 //! Renders messages: of the user, and answers and thoughts as they arrive.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
+
+use percent_encoding::percent_decode_str;
 
 use super::{RenderedText, Style, TerminalRenderer, progress};
 use crate::cli::terminal::cell::{Cell, CellBody, ShownPart};
 use crate::cli::terminal::markdown::{MarkdownBlock, fence_language};
 use crate::cli::terminal::styled_text::{StyledText, TextStyle};
 use crate::id::MessageId;
-use crate::terminal_text::output;
+use crate::terminal_text::{output, output_line};
+use crate::transcript::AttachedText;
 
 /// Maximum number of rows of a user message, and of the output of the user's command.
 const MESSAGE_ROWS: usize = 16;
@@ -32,9 +36,9 @@ impl TerminalRenderer {
 
     /// Renders a user message in a replay. In a live session, it is not shown, because the user has
     /// just written it.
-    pub(super) fn user_message(&mut self, text: &str) -> Vec<RenderedText> {
+    pub(super) fn user_message(&mut self, text: &str, attached: &[AttachedText]) -> Vec<RenderedText> {
         let text = output(text);
-        if !(self.options.replay || self.options.conversation) || text.is_empty() {
+        if !(self.options.replay || self.options.conversation) || (text.is_empty() && attached.is_empty()) {
             return Vec::new();
         }
         if let Some((command, output)) = text.strip_prefix(OWN_COMMAND).and_then(|text| text.split_once('\n')) {
@@ -44,7 +48,21 @@ impl TerminalRenderer {
         let mut cell = Cell::new(StyledText::default());
         let lines = text.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
         cell.bodies.push(CellBody::Text { text: lines, style, part: ShownPart::First(MESSAGE_ROWS) });
+        let rows: Vec<String> = attached.iter().map(|attached| self.attached_row(attached)).collect();
+        if !rows.is_empty() {
+            let style = TextStyle { dim: true, ..TextStyle::default() };
+            cell.bodies.push(CellBody::Text { text: rows.join("\n"), style, part: ShownPart::First(MESSAGE_ROWS) });
+        }
         vec![RenderedText::Answer(self.cell(cell).into_text())]
+    }
+
+    /// Names an attached text. The path of a file is shown relative to the session's directory.
+    fn attached_row(&self, attached: &AttachedText) -> String {
+        let path = attached.uri.strip_prefix("file://").map(|path| percent_decode_str(path).decode_utf8_lossy());
+        let name = path.as_deref().map_or(Path::new(&attached.uri), Path::new);
+        let slash = if attached.uri.ends_with('/') { "/" } else { "" };
+        let name = output_line(&name.strip_prefix(&self.cwd).unwrap_or(name).to_string_lossy());
+        format!("  @{name}{slash} · {} line{}", attached.lines, if attached.lines == 1 { "" } else { "s" })
     }
 
     /// Renders text of a message as it arrives, on its own lines.
