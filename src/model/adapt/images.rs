@@ -140,12 +140,13 @@ enum Fit {
 impl ImageFitter<'_> {
     /// Returns the message that is sent instead of `message`, if it differs.
     async fn message(&self, message: &Message, reasons: &mut Vec<String>) -> Option<Message> {
+        let mut left = self.traits.message_images_max;
         match message {
-            Message::User(parts) => self.parts(parts, reasons).await.map(Message::User),
+            Message::User(parts) => self.parts(parts, &mut left, reasons).await.map(Message::User),
             Message::ToolResults(results) => {
                 let mut fitted: Option<Vec<ToolResult>> = None;
                 for (index, result) in results.iter().enumerate() {
-                    if let Some(output) = self.parts(&result.output, reasons).await {
+                    if let Some(output) = self.parts(&result.output, &mut left, reasons).await {
                         fitted.get_or_insert_with(|| results.clone())[index].output = output;
                     }
                 }
@@ -155,11 +156,19 @@ impl ImageFitter<'_> {
         }
     }
 
-    async fn parts(&self, parts: &[Part], reasons: &mut Vec<String>) -> Option<Vec<Part>> {
+    /// Fits the images of a message, of which `left` can be sent.
+    async fn parts(&self, parts: &[Part], left: &mut usize, reasons: &mut Vec<String>) -> Option<Vec<Part>> {
         let mut fitted: Option<Vec<Part>> = None;
         for (index, part) in parts.iter().enumerate() {
             let Part::Image { mime_type, data } = part else { continue };
-            let part = match self.check(mime_type, data) {
+            let fit = match left.checked_sub(1) {
+                Some(rest) => {
+                    *left = rest;
+                    self.check(mime_type, data)
+                }
+                None => Fit::Text("the message has too many images"),
+            };
+            let part = match fit {
                 Fit::Same => continue,
                 Fit::Type(mime_type) => Part::Image { mime_type: mime_type.into(), data: data.clone() },
                 Fit::Text(why) => text(mime_type, why.into(), reasons),

@@ -36,6 +36,8 @@ pub(super) struct ProviderTraits {
     pub image_types: &'static [&'static str],
     /// Maximum size of an image in base64, in bytes.
     pub image_bytes_max: usize,
+    /// Maximum number of images in a message.
+    pub message_images_max: usize,
     /// A request with many images has a lower limit of their width and height.
     pub limits_many_images: bool,
 }
@@ -108,6 +110,7 @@ impl ProviderTraits {
                 _ if is_xai => PHOTOS,
                 _ => IMAGES,
             },
+            message_images_max: if is_bedrock { 20 } else { usize::MAX },
             limits_many_images: matches!(protocol, Protocol::Bedrock | Protocol::Anthropic),
             image_bytes_max: match protocol {
                 Protocol::Anthropic if is_vertex => 5_242_880,

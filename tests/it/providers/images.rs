@@ -82,6 +82,18 @@ async fn image_with_too_many_bytes_is_made_smaller() {
     assert_images("bedrock", &message, 1, "image/jpeg", 2000);
 }
 
+/// Bedrock accepts 20 images in a message, and any number of them in a request.
+#[tokio::test]
+async fn images_in_excess_of_the_limit_of_a_message_become_text() {
+    let part = image(&png(20, 20, false));
+    let message = bedrock::first_message(json!(vec![part.clone(); 23])).await;
+    assert_images("bedrock", &message, 20, "image/png", 20);
+    assert_eq!(message.to_string().matches("which cannot be shown: the message has too many images").count(), 3, "{message}");
+    let (body, notices) = sent(wire(Protocol::Anthropic), &[&[png(20, 20, false).as_str(); 23]]).await;
+    assert_images("anthropic", &body, 23, "image/png", 20);
+    assert!(notices.is_empty(), "{notices:?}");
+}
+
 /// Claude accepts fewer pixels per image in a request with more than 20 images.
 #[tokio::test]
 async fn many_images_have_fewer_pixels() {
