@@ -19,6 +19,8 @@ const ROWS_COLUMNS_MAX: usize = 78;
 /// Maximum number of rows of a permission request, and of waiting messages.
 const REQUEST_ROWS: usize = 20;
 const QUEUE_ROWS: usize = 4;
+/// Maximum number of rows of running calls.
+const CALL_ROWS: usize = 4;
 /// Number of rows of a message that is being written. More of them would stay in the scrollback
 /// when the terminal becomes lower than they are.
 const PARTIAL_ROWS: usize = 1;
@@ -77,14 +79,18 @@ impl ChatView {
 
     fn work_rows(&self, columns: usize, height: usize) -> Vec<String> {
         let mut rows = Vec::new();
-        if let Some(work) = self.work() {
+        let running = self.work();
+        let hidden = running.len().saturating_sub(CALL_ROWS);
+        for (at, work) in running.iter().skip(hidden).enumerate() {
             let seconds = work.since.elapsed().as_secs();
             let title = shortened(&output_line(&work.title), columns / 2);
-            let text = format!("{} {title}  {seconds} s  {}", MARKS[seconds as usize % MARKS.len()], output_line(&work.detail));
+            let earlier = if at == 0 && hidden > 0 { format!("  ({hidden} earlier calls)") } else { String::new() };
+            let mark = MARKS[seconds as usize % MARKS.len()];
+            let text = format!("{mark} {title}  {seconds} s{earlier}  {}", output_line(&work.detail));
             rows.push(shortened(text.trim_end(), columns));
         }
         if let Some((work, _)) = self.shell.front() {
-            rows.truncate(rows.len() - 1);
+            rows.clear();
             let seconds = work.since.elapsed().as_secs();
             let title = shortened(&output_line(&work.title), columns - 12);
             rows.push(format!("{} {title}  {seconds} s", MARKS[seconds as usize % MARKS.len()]));

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::hunks::HunkReview;
 use super::rows::wrapped_words;
 use crate::content::{PermissionOption, PermissionOptionKind};
-use crate::id::PermissionId;
+use crate::id::{PermissionId, ToolCallId};
 use crate::terminal_text::{output_line, question_line};
 use crate::transcript::PermissionQuestion;
 
@@ -34,6 +34,8 @@ pub(crate) enum QuestionChoice {
 /// An open permission request.
 pub(crate) struct ChatQuestion {
     pub id: PermissionId,
+    /// The call that needs the permission.
+    pub call: ToolCallId,
     pub title: String,
     /// The change or command to approve, with all characters visible.
     content: Vec<String>,
@@ -50,7 +52,7 @@ pub(crate) struct ChatQuestion {
 impl ChatQuestion {
     /// Creates a request. `content` are its lines, with all characters visible.
     pub(crate) fn new(question: &PermissionQuestion<'_>, content: Vec<String>) -> ChatQuestion {
-        let PermissionQuestion { id, call: _, title, content: contents, options, review, is_done } = question;
+        let PermissionQuestion { id, call, title, content: contents, options, review, is_done } = question;
         let review = review.as_ref().and_then(|offer| HunkReview::new(id, options, offer, contents));
         let mut choices: Vec<(QuestionChoice, String)> =
             options.iter().map(|option| (QuestionChoice::Option(option.option_id.clone()), output_line(&option.name))).collect();
@@ -63,6 +65,7 @@ impl ChatQuestion {
         }
         ChatQuestion {
             id: (*id).clone(),
+            call: (*call).clone(),
             title: title.clone().unwrap_or_else(|| "the tool call".into()),
             content,
             choices,

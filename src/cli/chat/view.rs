@@ -25,7 +25,7 @@ use crate::cli::terminal::status_line::columns;
 use crate::content::Cost;
 use crate::error::Error;
 use crate::event::{Body, Event, PermissionDecision};
-use crate::id::{MessageId, PermissionId};
+use crate::id::{MessageId, PermissionId, ToolCallId};
 use crate::terminal_text::{output, output_line};
 use crate::transcript::{Transcript, TranscriptBlock};
 
@@ -310,10 +310,19 @@ impl ChatView {
         self.print(&crate::cli::errors::text(&error.message, error.hint.as_deref()));
     }
 
-    /// Returns the work to show: the running shell command of the user, else the work of the turn.
-    pub(crate) fn work(&self) -> Option<CurrentWork> {
-        let of_turn = || self.activity.current().filter(|_| self.busy && self.questions.is_empty());
-        self.shell.front().map(|(work, _)| work.clone()).or_else(of_turn)
+    /// Returns the work to show: the running shell command of the user, else the calls of the turn
+    /// but for those that wait for an answer, else the wait for the model.
+    pub(crate) fn work(&self) -> Vec<CurrentWork> {
+        if let Some((work, _)) = self.shell.front() {
+            return vec![work.clone()];
+        }
+        let asks = |id: &ToolCallId| self.questions.iter().any(|question| question.call == *id);
+        let calls = self.activity.calls().filter(|(id, _)| self.busy && !asks(id));
+        let mut work: Vec<CurrentWork> = calls.map(|(_, work)| work.clone()).collect();
+        if work.is_empty() && self.busy && self.questions.is_empty() {
+            work.extend(self.activity.current());
+        }
+        work
     }
 
     /// Returns whether a key may answer now: no key was pressed just before.
@@ -332,8 +341,8 @@ impl ChatView {
         let is_focused = self.questions.first().is_some_and(|question| question.focused) || self.mark() == "?";
         let is_chosen = is_focused || self.overlay.is_some();
         let quiet = QUIET.checked_sub(self.last_input.elapsed()).filter(|_| is_chosen);
-        let since = self.work().map(|work| work.since.elapsed());
-        let second = since.map(|since| Duration::from_nanos(1_000_000_000 - u64::from(since.subsec_nanos())));
+        let next = |work: &CurrentWork| 1_000_000_000 - u64::from(work.since.elapsed().subsec_nanos());
+        let second = self.work().iter().map(next).min().map(Duration::from_nanos);
         quiet.into_iter().chain(second).chain(self.quits_within()).min().filter(|_| !self.plain)
     }
 

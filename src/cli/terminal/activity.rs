@@ -78,6 +78,11 @@ impl TurnActivity {
         }
     }
 
+    /// Returns the running calls, in the order of their starts.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (&ToolCallId, &CurrentWork)> {
+        self.calls.iter().map(|call| (&call.id, &call.work))
+    }
+
     /// Returns the operation to show: the newest running call, else the wait for the model.
     pub(crate) fn current(&self) -> Option<CurrentWork> {
         match (self.calls.as_slice(), &self.waiting) {

@@ -240,3 +240,47 @@ async fn paste_answers_no_request() {
         end(terminal).await;
     }
 }
+
+/// Makes a named pipe in the directory of the session.
+fn pipe(home: &Home, name: &str) {
+    let path = home.work().join(name);
+    rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+}
+
+/// Returns whether the rows of running work have one for the command.
+fn is_running(screen: &str, command: &str) -> bool {
+    screen.lines().any(|row| row.contains(&format!(" `{command}`  ")) && row.trim_end().ends_with(" s"))
+}
+
+#[tokio::test]
+async fn each_running_call_has_a_row_also_beside_a_request() {
+    let home = Home::new();
+    for name in ["one", "two", "three"] {
+        pipe(&home, name);
+    }
+    home.config("[permissions]\nrules = [{ tool = \"bash\", pattern = \"cat three\", policy = \"ask\" }]\n");
+    let reads = |names: &[&str]| {
+        let calls: Vec<_> = names.iter().map(|name| bash_call(&format!("cat {name}"))).collect();
+        json!({ "tool_calls": calls })
+    };
+    let steps = json!([reads(&["one", "two"]), {"text": "the first"}, reads(&["one", "three"]), {"text": "the second"}]);
+    let mut terminal = chat(&home, steps, &["--mode", "auto"]).await;
+    let write = |name: &str| std::fs::write(home.work().join(name), name).unwrap();
+    terminal.say("go\r").await;
+    let screen = terminal.until_screen("`cat two`  ", SIZE).await;
+    assert!(is_running(&screen, "cat one") && is_running(&screen, "cat two"), "{screen}");
+    write("two");
+    write("one");
+    terminal.until_screen("the first\n", SIZE).await;
+    terminal.say("again\r").await;
+    terminal.until_screen("Allow `cat three`?", SIZE).await;
+    let screen = terminal.until_screen("`cat one`  ", SIZE).await;
+    assert!(is_running(&screen, "cat one") && !is_running(&screen, "cat three"), "{screen}");
+    answer(&mut terminal, "1").await;
+    let screen = terminal.until_screen("`cat three`  ", SIZE).await;
+    assert!(is_running(&screen, "cat one") && is_running(&screen, "cat three"), "{screen}");
+    write("three");
+    write("one");
+    terminal.until_screen("the second\n", SIZE).await;
+    end(terminal).await;
+}
