@@ -140,7 +140,8 @@ async fn long_output_stands_once_and_in_order_and_nothing_is_cleared() {
         let steps = json!([{"text": format!("{}\nthe end", lines.join("  \n")), "chunk_chars": 7}]);
         let mut terminal = chat_in(&home, steps, &[], size).await;
         terminal.say("go\r").await;
-        terminal.until_screen("the end\n", size).await;
+        // The last row of a block is shown before the block is printed.
+        terminal.until_screen(" tokens in, ", size).await;
         let screen = terminal.screen(size.0, size.1);
         let found: Vec<&str> = screen.lines().filter(|line| line.starts_with("line ")).collect();
         let expected: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();

@@ -43,7 +43,8 @@ impl ComposerWord {
             return word(WordKind::Path);
         }
         // A path in quotes may contain blanks.
-        let start = before.rfind("@\"").filter(|at| !before[at + 2..].contains(['"', '\n']))?;
+        let is_open = |rest: &str| !rest.contains(['"', '\n']) && !rest.trim().is_empty();
+        let start = before.rfind("@\"").filter(|at| is_open(&before[at + 2..]))?;
         let begins = before[..start].chars().next_back().is_none_or(char::is_whitespace);
         begins.then(|| ComposerWord { kind: WordKind::Path, start, text: before[start..].into() })
     }

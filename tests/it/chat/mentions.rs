@@ -57,14 +57,14 @@ async fn files_that_a_text_names_are_sent_with_it() {
     let steps: Vec<Value> = (0..TEXTS.len() + REMARKS.len()).map(|number| json!({"text": format!("answer {number}.")})).collect();
     let mut terminal = chat(&home, json!(steps), &[]).await;
     for (number, (text, ..)) in TEXTS.iter().enumerate() {
-        terminal.say(&format!("{text}\u{1b}[27u\r")).await;
+        terminal.say(&format!("{text} \r")).await;
         let screen = terminal.until_screen(&format!("answer {number}.\n"), SIZE).await;
         if *text == "whole (@src/sum.py)." {
             assert!(screen.contains("  @src/sum.py · 13 lines"), "{screen}");
         }
     }
     for (number, (text, remark)) in REMARKS.iter().enumerate() {
-        terminal.say(&format!("{text}\u{1b}[27u\r")).await;
+        terminal.say(&format!("{text} \r")).await;
         let screen = terminal.until_screen(&format!("answer {}.\n", TEXTS.len() + number), SIZE).await;
         // A long remark is broken at the width of the terminal.
         assert!(screen.replace('\n', "").contains(remark), "{remark} in {screen}");
@@ -73,7 +73,7 @@ async fn files_that_a_text_names_are_sent_with_it() {
     let messages = sent(&home, &shown).await;
     for ((text, contained, missing), message) in TEXTS.iter().zip(&messages) {
         let parts = message["parts"].to_string();
-        assert!(message["parts"][0]["text"] == *text, "{text}: {parts}");
+        assert!(message["parts"][0]["text"].as_str().unwrap().trim_end() == *text, "{text}: {parts}");
         for part in *contained {
             assert!(parts.contains(part), "{text}: {part} in {parts}");
         }
