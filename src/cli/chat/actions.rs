@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::commands::{self, ChatCommand, CommandRow};
 use super::info::SessionInfo;
+use super::input::ChatInput;
 use super::keys::TerminalModes;
 use super::memory;
 use super::pager::Pager;
@@ -34,16 +35,16 @@ const STOPPED: Duration = Duration::from_millis(200);
 impl Chat {
     /// Sends the text, or runs a command. A text that was not sent stays in the composer. Returns
     /// whether the user quits.
-    pub(super) async fn submit(&mut self) -> Result<bool> {
+    pub(super) async fn submit(&mut self, input: &mut ChatInput) -> Result<bool> {
         let text = self.take_text();
-        let result = self.submit_text(&text).await;
+        let result = self.submit_text(&text, input).await;
         if result.is_err() {
             self.view.composer.give_back(&text);
         }
         result
     }
 
-    async fn submit_text(&mut self, text: &str) -> Result<bool> {
+    async fn submit_text(&mut self, text: &str, input: &mut ChatInput) -> Result<bool> {
         if let Some(reason) = self.view.reason.take() {
             self.answer(&reason.id, &reason.option, Some(text.trim()), None).await?;
             return Ok(false);
@@ -58,7 +59,7 @@ impl Chat {
             return Ok(false);
         }
         if let Some((row, argument)) = commands::parse(text) {
-            return self.run_command(row, argument).await;
+            return self.run_command(row, argument, input).await;
         }
         self.check_command(text)?;
         self.send(text, if self.view.busy { Delivery::Steer } else { Delivery::Queue }).await.map(|()| false)
@@ -95,7 +96,7 @@ impl Chat {
     }
 
     /// Runs a command of the chat. Returns whether the user quits.
-    async fn run_command(&mut self, row: &CommandRow, argument: &str) -> Result<bool> {
+    async fn run_command(&mut self, row: &CommandRow, argument: &str, input: &mut ChatInput) -> Result<bool> {
         if argument.is_empty() && !row.argument.is_empty() && !row.argument.starts_with('[') {
             return Err(Error::invalid_params(format!("/{} {}: the argument is missing", row.name, row.argument)));
         }
@@ -140,6 +141,7 @@ impl Chat {
                 let text = memory::add(self.session.client.app(), &self.directory(), argument)?;
                 self.view.print(&text);
             }
+            ChatCommand::Login => self.log_in(argument, input).await?,
             ChatCommand::Quit => return Ok(true),
         }
         Ok(false)

@@ -78,7 +78,7 @@ impl Chat {
             self.release();
         }
         let result = match event {
-            InputEvent::Line(line) => self.line(&line).await,
+            InputEvent::Line(line) => self.line(&line, input).await,
             InputEvent::Terminal(TerminalEvent::Key(key)) if keys::is_press(&key) => {
                 let result = match self.view.overlay.is_some() {
                     _ if self.hold(key) => Ok(false),
@@ -116,7 +116,7 @@ impl Chat {
     }
 
     /// Handles a line of a plain chat: `/1` answers a permission request.
-    async fn line(&mut self, line: &str) -> Result<bool> {
+    async fn line(&mut self, line: &str, input: &mut ChatInput) -> Result<bool> {
         let digit = line.trim().strip_prefix('/').and_then(|number| number.parse::<u8>().ok());
         if let (Some(digit), Some(question)) = (digit, self.view.questions.first())
             && let Some(choice) = question.choice(char::from(b'0' + digit.min(9)))
@@ -124,7 +124,7 @@ impl Chat {
             return self.choose(choice).await.map(|()| false);
         }
         self.view.composer.set(line);
-        if self.view.composer.is_empty() { Ok(false) } else { self.submit().await }
+        if self.view.composer.is_empty() { Ok(false) } else { self.submit(input).await }
     }
 
     /// Handles a key in the list on the alternate screen.
@@ -196,7 +196,7 @@ impl Chat {
             }
             KeyCode::Enter if key.modifiers.is_empty() => {
                 if !is_empty || !self.attached.is_empty() {
-                    return self.submit().await;
+                    return self.submit(input).await;
                 }
             }
             KeyCode::Up if is_empty && !self.view.queue.is_empty() => self.take_back().await?,

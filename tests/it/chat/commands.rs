@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::{SIZE, chat, completed, end};
-use harness::Home;
+use crate::providers::lists::OK;
+use harness::{Home, Site};
 
 #[tokio::test]
 async fn commands_show_and_change_the_session() {
@@ -119,4 +120,36 @@ async fn memory_stays_in_the_project() {
         terminal.say("\u{3}").await;
         end(terminal).await;
     }
+}
+
+#[tokio::test]
+async fn login_asks_for_a_key_on_the_terminal_of_the_chat() {
+    let (home, site) = (Home::new(), Site::start().await);
+    home.config(&format!("[providers.work]\nbase_url = \"{}\"\n", site.url("/work")));
+    site.page("/work/models", "401 Unauthorized", "{}");
+    let mut terminal = chat(&home, json!([{"text": "an answer"}]), &[]).await;
+    terminal.say("a draft").await;
+    terminal.until_screen("> a draft", SIZE).await;
+    terminal.say("\u{3}/login work\r").await;
+    terminal.until("it is not shown): ").await;
+    terminal.say("sk-wrong\r").await;
+    terminal.until_screen("401", SIZE).await;
+    terminal.until_screen("? keys · /help", SIZE).await;
+    assert!(!home.data().join("keys.json").exists() || !stored(&home).contains("sk-wrong"));
+    site.page("/work/models", OK, json!({"data": [{"id": "a"}, {"id": "b"}]}).to_string());
+    terminal.say("/login work\r").await;
+    terminal.until("it is not shown): ").await;
+    terminal.say("sk-right\r").await;
+    terminal.until_screen("accepted; 2 models", SIZE).await;
+    assert!(stored(&home).contains("sk-right"));
+    // The chat has the terminal again, in its own mode.
+    terminal.until_screen("? keys · /help", SIZE).await;
+    terminal.say("go\r").await;
+    terminal.until_screen("an answer\n", SIZE).await;
+    let shown = end(terminal).await;
+    assert!(!shown.contains("sk-"), "{shown}");
+}
+
+fn stored(home: &Home) -> String {
+    std::fs::read_to_string(home.data().join("keys.json")).unwrap()
 }
