@@ -132,14 +132,14 @@ async fn login_asks_for_a_key_on_the_terminal_of_the_chat() {
     terminal.until_screen("> a draft", SIZE).await;
     terminal.say("\u{3}/login work\r").await;
     terminal.until("it is not shown): ").await;
-    terminal.say("sk-wrong\r").await;
+    terminal.say("sk-wrong\n").await;
     terminal.until_screen("401", SIZE).await;
     terminal.until_screen("? keys · /help", SIZE).await;
     assert!(!home.data().join("keys.json").exists() || !stored(&home).contains("sk-wrong"));
     site.page("/work/models", OK, json!({"data": [{"id": "a"}, {"id": "b"}]}).to_string());
     terminal.say("/login work\r").await;
     terminal.until("it is not shown): ").await;
-    terminal.say("sk-right\r").await;
+    terminal.say("sk-right\n").await;
     terminal.until_screen("accepted; 2 models", SIZE).await;
     assert!(stored(&home).contains("sk-right"));
     // The chat has the terminal again, in its own mode.

@@ -128,7 +128,7 @@ async fn work() {
             "subagent",
             json!([{"tool_calls": [task]}, {"text": "It has three lines."}]),
             &["--mode", "auto"],
-            &[("go\r", "lines.\n\nIt has three"), ("", "  ? keys")],
+            &[("go\r", "lines.\n\nIt has three"), ("", "? keys · /help")],
         ),
     ])
     .await;

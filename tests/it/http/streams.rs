@@ -1,8 +1,14 @@
 //! Event streams: history, then live events without gaps or duplicates; cursors that stay valid.
 
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+
+use rustix::net::sockopt::tcp_user_timeout;
+use rustix::net::{SocketAddrAny, getpeername};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use serde_json::{Value, json};
 
-use harness::{Events, Home, StreamEvent};
+use harness::{Events, Home, Server, StreamEvent, needs_linux};
 
 fn slow_text(text: &str) -> Value {
     json!({"text": text, "chunk_chars": 1, "delay_ms": 15})
@@ -312,4 +318,38 @@ async fn proxies_are_told_not_to_buffer_streams() {
     let answer = server.get(&format!("/v1/sessions/{session}")).send().await;
     assert_eq!(answer.header("x-accel-buffering"), None, "{answer:?}");
     server.stop().await;
+}
+
+/// A client whose machine is gone acknowledges nothing. Without this limit, the kernel waits for it
+/// for about 15 minutes, and so does a permission request that it could answer.
+#[tokio::test]
+async fn stream_to_a_machine_that_is_gone_ends_within_two_heartbeats() {
+    needs_linux!("socket options");
+    let home = Home::new();
+    let server = home.serve_script(json!([{"text": "ok"}]), &[]).await;
+    let session = server.new_session(&home).await;
+    let mut client = std::net::TcpStream::connect(server.address).unwrap();
+    let request = format!(
+        "GET /v1/sessions/{session}/events HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\n\r\n",
+        server.address, server.token
+    );
+    client.write_all(request.as_bytes()).unwrap();
+    let mut head = [0; 12];
+    client.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200");
+    let limit = server_sockets(&server).into_iter().find_map(|socket| {
+        let peer = getpeername(&socket).ok().flatten()?;
+        (peer == SocketAddrAny::from(client.local_addr().unwrap())).then(|| tcp_user_timeout(&socket).unwrap())
+    });
+    assert_eq!(limit, Some(30_000), "milliseconds");
+    server.stop().await;
+}
+
+/// Returns copies of the sockets of the server.
+fn server_sockets(server: &Server) -> Vec<OwnedFd> {
+    let process = pidfd_open(server.process(), PidfdFlags::empty()).unwrap();
+    let open = std::fs::read_dir(format!("/proc/{}/fd", server.pid)).unwrap().flatten();
+    let sockets = open.filter(|fd| std::fs::read_link(fd.path()).is_ok_and(|name| name.to_string_lossy().starts_with("socket:")));
+    let number = |fd: std::fs::DirEntry| fd.file_name().to_string_lossy().parse().unwrap();
+    sockets.filter_map(|fd| pidfd_getfd(&process, number(fd), PidfdGetfdFlags::empty()).ok()).collect()
 }
