@@ -125,20 +125,21 @@ async fn memory_stays_in_the_project() {
 #[tokio::test]
 async fn login_asks_for_a_key_on_the_terminal_of_the_chat() {
     let (home, site) = (Home::new(), Site::start().await);
-    home.config(&format!("[providers.work]\nbase_url = \"{}\"\n", site.url("/work")));
-    site.page("/work/models", "401 Unauthorized", "{}");
+    let provider = |name: &str| format!("[providers.{name}]\nbase_url = \"{}\"\n", site.url(&format!("/{name}")));
+    home.config(&["one", "two"].map(provider).concat());
+    site.page("/one/models", "401 Unauthorized", "{}");
+    site.page("/two/models", OK, json!({"data": [{"id": "a"}, {"id": "b"}]}).to_string());
     let mut terminal = chat(&home, json!([{"text": "an answer"}]), &[]).await;
     terminal.say("a draft").await;
     terminal.until_screen("> a draft", SIZE).await;
-    terminal.say("\u{3}/login work\r").await;
-    terminal.until("it is not shown): ").await;
+    terminal.say("\u{3}/login one\r").await;
+    terminal.until("API key of one (it is not shown): ").await;
     terminal.say("sk-wrong\n").await;
     terminal.until_screen("401", SIZE).await;
     terminal.until_screen("? keys · /help", SIZE).await;
     assert!(!home.data().join("keys.json").exists() || !stored(&home).contains("sk-wrong"));
-    site.page("/work/models", OK, json!({"data": [{"id": "a"}, {"id": "b"}]}).to_string());
-    terminal.say("/login work\r").await;
-    terminal.until("it is not shown): ").await;
+    terminal.say("/login two\r").await;
+    terminal.until("API key of two (it is not shown): ").await;
     terminal.say("sk-right\n").await;
     terminal.until_screen("accepted; 2 models", SIZE).await;
     assert!(stored(&home).contains("sk-right"));
