@@ -29,6 +29,7 @@ impl ChatView {
     /// Prints the complete lines, and draws the rows below them, or the list on the alternate
     /// screen.
     pub(crate) fn draw(&mut self, screen: &mut Screen) {
+        self.drawn_for = (self.is_quiet(), self.quits_within().is_some());
         screen.control(&std::mem::take(&mut self.control));
         let size = crossterm::terminal::size().ok().filter(|(columns, height)| *columns > 0 && *height > 0);
         let (columns, height) = size.unwrap_or((80, 24));

@@ -87,6 +87,8 @@ pub(crate) struct ChatView {
     pub last_input: Instant,
     /// When Ctrl-C was pressed last.
     pub interrupted: Option<Instant>,
+    /// Whether the last frame said that a key may answer, and that a second Ctrl-C quits.
+    pub drawn_for: (bool, bool),
     pub last_answer: String,
     pub notifier: Notifier,
     pub history_file: PathBuf,
@@ -122,6 +124,7 @@ impl ChatView {
             last_key: Instant::now(),
             last_input: Instant::now(),
             interrupted: None,
+            drawn_for: (false, false),
             last_answer: String::new(),
             notifier,
             history_file,
@@ -343,7 +346,10 @@ impl ChatView {
         let quiet = QUIET.checked_sub(self.last_input.elapsed()).filter(|_| is_chosen);
         let next = |work: &CurrentWork| 1_000_000_000 - u64::from(work.since.elapsed().subsec_nanos());
         let second = self.work().iter().map(next).min().map(Duration::from_nanos);
-        quiet.into_iter().chain(second).chain(self.quits_within()).min().filter(|_| !self.plain)
+        // The time may have passed since the last frame.
+        let has_passed = (is_chosen && self.is_quiet() != self.drawn_for.0) || self.quits_within().is_some() != self.drawn_for.1;
+        let now = has_passed.then_some(Duration::ZERO);
+        quiet.into_iter().chain(second).chain(self.quits_within()).chain(now).min().filter(|_| !self.plain)
     }
 
     /// Returns the directory of the session for people, and its branch.
