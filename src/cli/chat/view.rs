@@ -87,7 +87,7 @@ pub(crate) struct ChatView {
     pub last_input: Instant,
     /// When Ctrl-C was pressed last.
     pub interrupted: Option<Instant>,
-    /// Whether the last frame said that a key may answer, and that a second Ctrl-C quits.
+    /// The last frame said that a key may answer, and that a second Ctrl-C quits.
     pub drawn_for: (bool, bool),
     pub last_answer: String,
     pub notifier: Notifier,
