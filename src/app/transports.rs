@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
@@ -111,6 +112,15 @@ pub(crate) async fn serve(server: HttpServer, ready: impl FnOnce() -> Result<()>
 /// Cancels `stop` on SIGINT, SIGTERM or SIGHUP. From this call on, these signals no longer
 /// terminate the process by default.
 pub(crate) fn on_signal(stop: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
+    on_signal_unless(stop, Arc::default())
+}
+
+/// Cancels `stop` as [`on_signal`] does, but ignores SIGINT while another program, for which the
+/// terminal sends it, has the terminal.
+pub(crate) fn on_signal_unless(
+    stop: CancellationToken,
+    has_other_program: Arc<AtomicBool>,
+) -> impl Future<Output = ()> + Send + use<> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = || -> std::io::Result<_> {
         Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?))
@@ -119,10 +129,16 @@ pub(crate) fn on_signal(stop: CancellationToken) -> impl Future<Output = ()> + S
     async move {
         match listening {
             Ok((mut interrupt, mut terminate, mut hangup)) => {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                    _ = hangup.recv() => {}
+                loop {
+                    tokio::select! {
+                        _ = interrupt.recv() => {
+                            if !has_other_program.load(Ordering::Acquire) {
+                                break;
+                            }
+                        }
+                        _ = terminate.recv() => break,
+                        _ = hangup.recv() => break,
+                    }
                 }
                 stop.cancel();
             }

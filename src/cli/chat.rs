@@ -59,7 +59,7 @@ use super::terminal::output::{Colours, print_stderr};
 use super::terminal::renderer::{OWN_COMMAND, RenderOptions, TerminalRenderer};
 use super::terminal::status_line::columns;
 use crate::api::App;
-use crate::app::on_signal;
+use crate::app::on_signal_unless;
 use crate::config::Environment;
 use crate::context::environment::branch_name;
 use crate::error::{Error, Result};
@@ -123,6 +123,7 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
         attached: Vec::new(),
         due: None,
         escaped: None,
+        has_other_program: Arc::default(),
         held: None,
     };
     let _modes = (!options.plain).then(TerminalModes::enter).transpose()?;
@@ -135,7 +136,7 @@ impl Chat {
     /// session, lists them first. Returns the session that was shown last.
     async fn run(mut self, continues: bool, chooses: bool, prompt: Option<String>) -> Result<SessionId> {
         let ended = CancellationToken::new();
-        task::spawn(on_signal(ended.clone()));
+        task::spawn(on_signal_unless(ended.clone(), self.has_other_program.clone()));
         let mut input = ChatInput::open(self.view.plain);
         let id = self.session.id.clone();
         self.show_session(&id, continues).await?;

@@ -1,5 +1,7 @@
 //! State of the chat, which keys, commands and events change.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use tokio::sync::mpsc;
@@ -28,6 +30,8 @@ pub(super) struct Chat {
     pub attached: Vec<Part>,
     /// When the next frame is drawn; `None`: nothing has changed.
     pub due: Option<Instant>,
+    /// Another program has the terminal.
+    pub has_other_program: Arc<AtomicBool>,
     /// When Esc was pressed last without anything to stop.
     pub escaped: Option<Instant>,
     /// A key that answers, unless more input follows at once.

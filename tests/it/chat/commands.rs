@@ -1,5 +1,6 @@
 //! The commands of the chat, and commands of the shell.
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
 use super::{SIZE, chat, completed, end};
@@ -153,4 +154,20 @@ async fn login_asks_for_a_key_on_the_terminal_of_the_chat() {
 
 fn stored(home: &Home) -> String {
     std::fs::read_to_string(home.data().join("keys.json")).unwrap()
+}
+
+#[tokio::test]
+async fn control_c_ends_the_program_on_the_terminal_and_not_the_chat() {
+    let home = Home::new();
+    home.config("[providers.one]\nbase_url = \"http://127.0.0.1:1\"\n");
+    let mut terminal = chat(&home, json!([{"text": "an answer"}]), &[]).await;
+    terminal.say("/login one\r").await;
+    terminal.until("API key of one (it is not shown): ").await;
+    // A terminal sends the signal of Ctrl-C to all programs in its foreground.
+    let group = Pid::from_raw(i32::try_from(terminal.pid).unwrap()).unwrap();
+    kill_process_group(group, Signal::INT).unwrap();
+    terminal.until_times("\u{1b}[?2004h", 2).await;
+    terminal.say("go\r").await;
+    terminal.until_screen("an answer\n", SIZE).await;
+    end(terminal).await;
 }
