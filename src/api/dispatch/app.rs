@@ -64,7 +64,7 @@ pub struct App {
     this: Weak<App>,
     /// See [`App::calls_of`].
     calls: parking_lot::Mutex<HashMap<SessionId, Weak<SessionCalls>>>,
-    /// The last epoch of calls to sessions.
+    /// The counter from which the orders of calls take their epochs.
     epochs: Arc<AtomicU64>,
 }
 

@@ -15,7 +15,7 @@ use crate::local_socket::PeerConnection;
 
 /// The calls of this process to one session.
 pub(in crate::api) struct SessionCalls {
-    /// The last epoch of this process. See [`CallOrder::epoch`].
+    /// The counter from which sessions take their epochs. See [`CallOrder::epoch`].
     epochs: Arc<AtomicU64>,
     order: watch::Sender<CallOrder>,
     /// The numbers of the prompts, and the tokens that cancel them.
@@ -37,7 +37,8 @@ struct CallOrder {
 }
 
 impl SessionCalls {
-    /// Creates the calls to a session. `epochs` counts the epochs of all sessions.
+    /// Creates an order without calls. All sessions of the process take their epochs from the
+    /// counter `epochs`.
     pub(in crate::api) fn new(epochs: &Arc<AtomicU64>) -> SessionCalls {
         let calls = SessionCalls { epochs: epochs.clone(), order: watch::Sender::default(), prompts: Mutex::default() };
         calls.order.send_modify(|order| order.epoch = calls.next_epoch());
@@ -90,7 +91,7 @@ impl CallPlace {
         });
     }
 
-    /// Returns the epoch of the next message.
+    /// Returns the epoch to send with the next message. See [`CallOrder::epoch`].
     pub(in crate::api) fn epoch(&self) -> u64 {
         self.calls.order.borrow().epoch
     }

@@ -86,7 +86,7 @@ impl Chat {
         let text = Some(text).filter(|text| !text.trim().is_empty()).map(Part::text);
         let parts: Vec<Part> = text.into_iter().chain(mentioned).chain(self.attached.iter().cloned()).collect();
         self.session.message(parts, delivery).await?;
-        (self.attached, self.view.attached) = (Vec::new(), Vec::new());
+        self.clear_attachments();
         Ok(())
     }
 
@@ -174,7 +174,7 @@ impl Chat {
         let agent = agent.or(self.view.info.agent.as_deref()).map(String::from);
         let params = NewSessionParams { agent, ..NewSessionParams::in_directory(directory) };
         let (id, _) = self.session.client.begin(params).await?;
-        (self.attached, self.view.attached) = (Vec::new(), Vec::new());
+        self.clear_attachments();
         self.view.print(&format!("session {id}\n"));
         self.switch(&id, false).await
     }
@@ -183,7 +183,7 @@ impl Chat {
     pub(super) async fn continue_session(&mut self, id: &str) -> Result<()> {
         let client = &self.session.client;
         let (id, _) = client.resume(OpenSessionParams::new(opening::find(client, id).await?)).await?;
-        (self.attached, self.view.attached) = (Vec::new(), Vec::new());
+        self.clear_attachments();
         self.view.print(&format!("session {id}\n"));
         self.switch(&id, true).await
     }

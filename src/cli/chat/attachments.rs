@@ -35,6 +35,10 @@ impl Chat {
         self.view.attached.push(name);
     }
 
+    pub(super) fn clear_attachments(&mut self) {
+        (self.attached, self.view.attached) = (Vec::new(), Vec::new());
+    }
+
     /// Removes the attachment with a name, or all of them if the name is empty.
     pub(super) fn detach(&mut self, name: &str) -> Result<()> {
         let mut found = false;

@@ -66,8 +66,8 @@ fn line_range(text: &str) -> Option<(usize, usize)> {
 }
 
 impl Chat {
-    /// Reads the files and lists the directories that a text names. Prints what is not sent of a
-    /// file that exists. A word that names no file is only text.
+    /// Reads the files and lists the directories that a text names. Prints why a file, or a part of
+    /// it, is not sent. A word that names no file is only text.
     pub(super) async fn mentioned(&mut self, text: &str) -> Vec<Part> {
         let mut parts: Vec<Part> = Vec::new();
         let mentions = Mention::all(text);

@@ -150,11 +150,17 @@ async fn control_r_searches_the_texts_that_were_sent() {
     terminal.until_screen("> fix the parser\n", SIZE).await;
     terminal.say("\r").await;
     terminal.until_screen("four.\n", SIZE).await;
-    // Without a match, or after Esc, the text stays.
+    // If nothing matches, or after Esc, the text stays.
     terminal.say("\u{12}").await;
     terminal.until_screen("  ▸ fix the parser", SIZE).await;
     terminal.say("nothing").await;
     terminal.until_screen("> nothing\n", SIZE).await;
+    terminal.say("\u{3}lexer").await;
+    terminal.until_screen("> lexer\n", SIZE).await;
+    terminal.say("\u{12}").await;
+    terminal.until_screen("  ▸ fix the lexer", SIZE).await;
+    terminal.say("\u{1b}[27u").await;
+    terminal.until_screen("> lexer\n  ", SIZE).await;
     terminal.say("\u{3}").await;
     end(terminal).await;
 }
