@@ -48,6 +48,9 @@ pub(crate) use status::agent_processes::{AGENTS, ProcessQuery, StopAgents, StopA
 pub(crate) use status::{GetStatus, ListAgents, ListAgentsParams, ListTools, ListToolsParams, NoParams};
 pub use table::METHODS;
 pub(crate) use table::method;
+pub(crate) use turns::jobs::{
+    JobOutputParams, JobParams, KillJob, ListJobs, MoveToBackground, MoveToBackgroundParams, ReadJob,
+};
 pub(crate) use turns::message::{MessageParams, SendMessage};
 pub(crate) use turns::permission::{
     AnswerPermission, AnswerPermissionParams, ListPermissions, ListPermissionsParams, PermissionView,

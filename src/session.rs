@@ -39,7 +39,7 @@ pub(crate) use sessions::owners::Owners;
 pub(crate) use sessions::registration::{REGISTER, REGISTERED, Register};
 pub use turn::Turn;
 pub use turn::agent::{
-    Agent, AgentChoice, AgentInfo, AgentOption, AgentProgram, AgentSetup, Agents, BackgroundJob, CommandRequest, CommandResult,
+    Agent, AgentChoice, AgentInfo, AgentOption, AgentProgram, AgentSetup, Agents, CommandRequest, CommandResult,
     ExternalTurnStarter, HostedProcess, OfferedTool, SessionSetup,
 };
 pub use turn::capacity::Capacity;

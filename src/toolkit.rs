@@ -18,6 +18,7 @@ mod context;
 mod failing_part;
 mod files_seen;
 pub(crate) mod follow;
+mod foreground;
 pub(crate) mod git;
 pub(crate) mod ignored_files;
 mod input;

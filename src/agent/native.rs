@@ -19,10 +19,10 @@ use crate::runtime::services::Services;
 use crate::session::context_report::ContextReport;
 use crate::session::message::IncomingMessage;
 use crate::session::{
-    Agent, AgentInfo, AgentProgram, AgentSetting, AgentSetup, Agents, BackgroundJob, ExternalTurnStarter, SessionLog, SessionSetup,
+    Agent, AgentInfo, AgentProgram, AgentSetting, AgentSetup, Agents, ExternalTurnStarter, SessionLog, SessionSetup,
     Turn,
 };
-use crate::toolkit::jobs::Job;
+use crate::toolkit::jobs::Jobs;
 
 /// Creates nuncio's own agents.
 pub(crate) struct NativeAgents(pub Arc<Services>);
@@ -79,15 +79,8 @@ impl Agent for NativeAgent {
         !self.background_jobs().is_empty()
     }
 
-    fn background_jobs(&self) -> Vec<BackgroundJob> {
-        let environment = self.environment.lock();
-        let jobs = environment.iter().flat_map(|environment| environment.shell.jobs.all());
-        let running = jobs.filter(|job| job.ended().is_none());
-        let job = |job: Arc<Job>| BackgroundJob {
-            command: job.command.clone(),
-            ended: Box::pin(async move { job.finished().await.how }),
-        };
-        running.map(job).collect()
+    fn jobs(&self) -> Option<Arc<Jobs>> {
+        self.environment.lock().as_ref().map(|environment| environment.shell.jobs.clone())
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

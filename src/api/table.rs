@@ -21,6 +21,7 @@ use super::status;
 use super::status::agent_processes;
 use super::turns::context;
 use super::turns::execute;
+use super::turns::jobs;
 use super::turns::message;
 use super::turns::permission;
 use super::turns::prompt;
@@ -34,7 +35,7 @@ use super::workspaces;
 use super::workspaces::apply;
 
 /// All methods.
-pub static METHODS: [MethodRow; 55] = [
+pub static METHODS: [MethodRow; 59] = [
     MethodRow::new::<initialize::Initialize>(),
     MethodRow::new::<initialize::Authenticate>(),
     MethodRow::new::<initialize::Logout>(),
@@ -65,6 +66,10 @@ pub static METHODS: [MethodRow; 55] = [
     MethodRow::new::<queue::RemoveFromQueue>(),
     MethodRow::new::<message::RetryTurn>(),
     MethodRow::new::<execute::ExecuteCommand>(),
+    MethodRow::new::<jobs::ListJobs>(),
+    MethodRow::new::<jobs::ReadJob>(),
+    MethodRow::new::<jobs::KillJob>(),
+    MethodRow::new::<jobs::MoveToBackground>(),
     MethodRow::new::<context::GetContext>(),
     MethodRow::new::<context::CompactSession>(),
     MethodRow::new::<permission::ListPermissions>(),

@@ -2,6 +2,7 @@
 
 pub(super) mod context;
 pub(super) mod execute;
+pub(super) mod jobs;
 pub(super) mod message;
 pub(super) mod permission;
 pub(super) mod prompt;

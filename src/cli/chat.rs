@@ -17,6 +17,7 @@ mod history_search;
 mod hunks;
 mod info;
 mod input;
+mod jobs;
 mod key_answers;
 mod keys;
 mod memory;
@@ -63,7 +64,7 @@ use crate::app::on_signal_unless;
 use crate::config::Environment;
 use crate::context::environment::branch_name;
 use crate::error::{Error, Result};
-use crate::event::Delivery;
+use crate::event::{Delivery, Event};
 use crate::id::SessionId;
 use crate::task;
 
@@ -164,7 +165,7 @@ impl Chat {
                     None => break Ok(()),
                 },
                 events = self.session.events.next() => match events {
-                    Ok(events) => events.iter().for_each(|event| self.view.event(event)),
+                    Ok(events) => self.apply(&events),
                     Err(error) => break Err(error),
                 },
                 Some(update) = self.updates.recv() => self.update(update).await,
@@ -202,6 +203,14 @@ impl Chat {
         result.map(|()| self.session.id)
     }
 
+    /// Shows events that have arrived.
+    fn apply(&mut self, events: &[Arc<Event>]) {
+        events.iter().for_each(|event| self.view.event(event));
+        if std::mem::take(&mut self.view.starts_job) {
+            self.tasks.watch_jobs(&self.session.id, self.view.jobs.clone());
+        }
+    }
+
     /// Shows a session: its last turns if it is continued, its state and its draft.
     async fn show_session(&mut self, id: &SessionId, continues: bool) -> Result<()> {
         let client = self.session.client.clone();
@@ -227,6 +236,10 @@ impl Chat {
                 let home = client.app().services.environment.get("HOME");
                 self.view.print_first_rows(home, client.server().is_none());
             }
+        }
+        if continues || self.view.starts_job {
+            self.view.starts_job = false;
+            self.tasks.watch_jobs(id, Vec::new());
         }
         self.tasks.read_commands(id);
         let (draft, text) = Draft::open(session::draft_directory(&client, id));
@@ -279,6 +292,7 @@ impl Chat {
                     }
                 }
             }
+            ChatUpdate::Jobs { running, ended } => self.show_jobs(running, &ended),
             ChatUpdate::Output(text) => view.print(&text),
             ChatUpdate::Diff(diff) => view.print_diff(&diff),
             ChatUpdate::Failed(error) => view.error(&error),

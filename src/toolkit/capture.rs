@@ -1,7 +1,7 @@
 //! Captures the output of a command: for the model, the head and the tail of what a terminal would
 //! show, and the whole output, byte by byte, in a file if it is longer.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt;
@@ -121,6 +121,16 @@ impl Capture {
         };
         let room = limits::BASH_OUTPUT_BYTES_MAX - before;
         file.write_all(&bytes[..bytes.len().min(room)]).await
+    }
+
+    /// Returns the file for output that is too long for the model.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the end of the text so far, and the size of the whole output, in bytes.
+    pub(crate) fn end(&self) -> (Vec<u8>, usize) {
+        ([&self.tail, self.printed.clone().finish().as_bytes()].concat(), self.total)
     }
 
     /// Returns whether output has arrived since the last call of [`Capture::live`].

@@ -40,6 +40,20 @@ pub(crate) async fn follow(
     cancel: &CancellationToken,
     sink: &mut impl OutputSink,
 ) -> CommandEnd {
+    let never = CancellationToken::new();
+    let followed = follow_until_moved(child, timeout, cancel, &never, sink).await;
+    followed.unwrap_or_else(|_| CommandEnd::Failed(ToolError::new("internal error: the command was moved")))
+}
+
+/// Follows a command as [`follow`] does, until `moved`: then returns the running command as the
+/// error.
+pub(crate) async fn follow_until_moved(
+    child: Child,
+    timeout: Option<Duration>,
+    cancel: &CancellationToken,
+    moved: &CancellationToken,
+    sink: &mut impl OutputSink,
+) -> Result<CommandEnd, Child> {
     let Child { mut output, mut ending } = child;
     let mut chunk = Vec::with_capacity(limits::PIPE_BYTES);
     let mut updates = interval(limits::BASH_UPDATE);
@@ -68,6 +82,7 @@ pub(crate) async fn follow(
                 status = Some(ended);
                 deadline.set(sleep(limits::KILL_WAIT));
             }
+            () = moved.cancelled(), if why.is_none() && status.is_none() => return Err(Child { output, ending }),
             _ = updates.tick(), if sink.has_new_output() => sink.show(),
             read = output.read(&mut chunk), if open => {
                 open = matches!(read, Ok(bytes) if bytes > 0);
@@ -76,11 +91,11 @@ pub(crate) async fn follow(
             }
         }
     }
-    match (why, status) {
+    Ok(match (why, status) {
         (Some(_), None) => CommandEnd::Failed(ToolError::new("the command did not end: its processes may still be running")),
         (Some(why), Some(Ok(_))) => why,
         (_, Some(Err(error))) => CommandEnd::Failed(error.into()),
         (None, Some(Ok(status))) => CommandEnd::Exited(status),
         (None, None) => CommandEnd::Failed(ToolError::new("the command's output ended before the command did")),
-    }
+    })
 }

@@ -8,17 +8,18 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::capture::Capture;
 use super::follow::{CommandEnd, OutputSink, follow};
+use super::foreground::ForegroundCommands;
 use super::output::ToolError;
 use super::sandbox_notes::SandboxNotes;
 use crate::limits;
-use crate::process::{Command, ProcessLauncher, Sandbox};
+use crate::process::{Child, Command, ProcessLauncher, Sandbox};
 use crate::task::TaskTracker;
 use crate::terminal_text::{PrintedText, printed};
 
@@ -44,6 +45,16 @@ pub struct Jobs {
     table: Mutex<Table>,
     tasks: TaskTracker,
     cancel: CancellationToken,
+    /// The commands that calls wait for.
+    pub(crate) foreground: Arc<ForegroundCommands>,
+}
+
+/// A command that becomes a job.
+struct RunningJob {
+    child: Child,
+    sandbox: Option<Sandbox>,
+    capture: Capture,
+    timeout: Option<Duration>,
 }
 
 #[derive(Debug, Default)]
@@ -55,7 +66,7 @@ struct Table {
 
 /// A background job, running or ended.
 #[derive(Debug)]
-pub(crate) struct Job {
+pub struct Job {
     pub number: u32,
     pub command: String,
     /// The file with the output, once it exceeds what a model sees at once.
@@ -65,9 +76,9 @@ pub(crate) struct Job {
     cancel: CancellationToken,
 }
 
-/// A job in the details of a call.
+/// A background job of a session.
 #[skip_serializing_none]
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct JobDetails {
     /// The job's number.
@@ -124,14 +135,35 @@ impl Jobs {
         timeout: Option<Duration>,
     ) -> Result<u32, ToolError> {
         let mut table = self.table.lock();
-        if self.cancel.is_cancelled() {
-            return Err(ToolError::new("bash: the session is being closed"));
-        }
+        self.check_open()?;
         if table.jobs.values().filter(|job| job.ended().is_none()).count() >= JOBS_MAX {
             let most = JOBS_MAX;
             return Err(ToolError(format!("bash: {most} background jobs are already running; end one of them with bash_kill")));
         }
-        let (child, sandbox) = (launcher.spawn(command)?, command.sandbox.clone());
+        let child = launcher.spawn(command)?;
+        let running = RunningJob { child, sandbox: command.sandbox.clone(), capture: Capture::new(artifact), timeout };
+        Ok(self.add(&mut table, line, running, JobOutput::default()))
+    }
+
+    /// Continues a command as a background job, and returns the job's number. `capture` has its
+    /// output so far, which a model has seen.
+    pub(crate) fn adopt(&self, line: &str, child: Child, sandbox: Option<Sandbox>, capture: Capture) -> Result<u32, ToolError> {
+        let mut table = self.table.lock();
+        self.check_open()?;
+        let (tail, total) = capture.end();
+        let total = total.max(tail.len());
+        let output = JobOutput { tail, total, shown: total };
+        Ok(self.add(&mut table, line, RunningJob { child, sandbox, capture, timeout: None }, output))
+    }
+
+    fn check_open(&self) -> Result<(), ToolError> {
+        match self.cancel.is_cancelled() {
+            true => Err(ToolError::new("bash: the session is being closed")),
+            false => Ok(()),
+        }
+    }
+
+    fn add(&self, table: &mut Table, line: &str, running: RunningJob, output: JobOutput) -> u32 {
         while table.jobs.len() >= JOBS_KEPT_MAX
             && let Some(oldest) = table.jobs.values().find(|job| job.ended().is_some()).map(|job| job.number)
         {
@@ -139,17 +171,18 @@ impl Jobs {
         }
         table.last += 1;
         let number = table.last;
+        let RunningJob { child, sandbox, capture, timeout } = running;
         let job = Arc::new(Job {
             number,
             command: line.into(),
-            artifact: artifact.clone(),
-            output: Mutex::default(),
+            artifact: capture.path().into(),
+            output: Mutex::new(output),
             ended: watch::Sender::new(None),
             cancel: self.cancel.child_token(),
         });
         table.jobs.insert(number, job.clone());
         self.tasks.spawn(async move {
-            let mut sink = JobSink { capture: Capture::new(artifact), job };
+            let mut sink = JobSink { capture, job };
             let end = follow(child, timeout, &sink.job.cancel.clone(), &mut sink).await;
             // The file is complete before the job is reported as ended.
             let JobSink { capture, job } = sink;
@@ -157,7 +190,7 @@ impl Jobs {
             let tail = String::from_utf8_lossy(&job.output.lock().tail).into_owned();
             job.ended.send_replace(Some(JobEnd::new(end, sandbox.as_ref(), &tail)));
         });
-        Ok(number)
+        number
     }
 
     /// Returns the job with this number. The number is a string as the model wrote it.
@@ -174,6 +207,11 @@ impl Jobs {
     /// Returns all jobs that are still in the table, oldest first.
     pub(crate) fn all(&self) -> Vec<Arc<Job>> {
         self.table.lock().jobs.values().cloned().collect()
+    }
+
+    /// Returns the jobs that run, oldest first.
+    pub(crate) fn running(&self) -> Vec<Arc<Job>> {
+        self.all().into_iter().filter(|job| job.ended().is_none()).collect()
     }
 
     /// Ends all jobs and waits for them; no further job can start.
@@ -221,11 +259,20 @@ impl Job {
     /// Returns the output from byte `since` on, by default from the end of the last read. The size
     /// is limited to `limits::BASH_MODEL_BYTES_MAX`.
     pub(crate) fn read(&self, since: Option<usize>) -> JobOutputPart {
+        let since = since.unwrap_or_else(|| self.output.lock().shown);
+        let part = self.part(since);
+        self.output.lock().shown = part.next;
+        part
+    }
+
+    /// Returns the output from byte `since` on, as [`Job::read`] does, for a reader that is not the
+    /// model.
+    pub(crate) fn part(&self, since: usize) -> JobOutputPart {
         // The status is read before the output, so that a job reported as ended has no more output.
         let over = self.ended().is_some();
-        let mut output = self.output.lock();
+        let output = self.output.lock();
         let first = output.total - output.tail.len();
-        let since = since.unwrap_or(output.shown).min(output.total);
+        let since = since.min(output.total);
         let from = since.max(first);
         let rest = &output.tail[from - first..];
         let mut part = &rest[..rest.len().min(limits::BASH_MODEL_BYTES_MAX)];
@@ -243,7 +290,6 @@ impl Job {
             part = &part[..begin];
         }
         let (text, next) = (printed(part), from + part.len());
-        output.shown = next;
         JobOutputPart { text, missed: from - since, next, more: output.total - next }
     }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -18,7 +19,7 @@ use crate::workspace::{Workspace, create_private_dir};
 pub struct Shell {
     next: Mutex<CommandStart>,
     /// The background jobs.
-    pub jobs: Jobs,
+    pub jobs: Arc<Jobs>,
     /// Directory for temporary files. Its name contains the process ID of nuncio, which shows
     /// whether a directory was left behind by a killed process.
     temp: PathBuf,
@@ -46,7 +47,7 @@ impl Shell {
     pub fn new(workspace: &Workspace) -> Shell {
         let next = CommandStart { cwd: workspace.cwd.clone(), exported: BTreeMap::new() };
         let temp = workspace.artifacts.join(format!("{TEMP}{}", std::process::id()));
-        Shell { next: Mutex::new(next), jobs: Jobs::default(), temp }
+        Shell { next: Mutex::new(next), jobs: Arc::default(), temp }
     }
 
     /// Returns the state with which a command would start now. If the working directory no longer

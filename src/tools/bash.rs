@@ -18,10 +18,10 @@ use crate::limits;
 use crate::model::ToolSpec;
 use crate::permission::shell::assignment;
 use crate::permission::{Access, AccessKind};
-use crate::process::Command;
+use crate::process::{Child, Command, Sandbox};
 use crate::toolkit::artifact::log_path;
 use crate::toolkit::capture::Capture;
-use crate::toolkit::follow::{CommandEnd, follow};
+use crate::toolkit::follow::{CommandEnd, follow_until_moved};
 use crate::toolkit::live_output::LiveOutput;
 use crate::toolkit::{NON_INTERACTIVE, SandboxNotes, Tool, ToolContext, ToolError, ToolOutput};
 use crate::workspace::Workspace;
@@ -130,7 +130,15 @@ impl Tool for Bash {
             LiveOutput { capture: Capture::new(log_path(context, "bash")), head: String::new(), progress: &context.progress };
         let (ended, terminal) = match terminal::run(&command, timeout, &mut shown.capture, context).await? {
             Some((ended, terminal)) => (ended, Some(terminal)),
-            None => (follow(context.launcher.spawn(&command)?, Some(timeout), &context.cancel, &mut shown).await, None),
+            None => {
+                let foreground = context.shell.jobs.foreground.add(&context.call_id);
+                let child = context.launcher.spawn(&command)?;
+                let cancel = &context.cancel;
+                match follow_until_moved(child, Some(timeout), cancel, &foreground.moved, &mut shown).await {
+                    Ok(ended) => (ended, None),
+                    Err(child) => return leave(input, child, command.sandbox, shown.capture, context),
+                }
+            }
         };
         let captured = shown.capture.finish().await;
         let printed = if captured.text.is_empty() { "[no output]\n" } else { captured.text.as_str() };
@@ -186,6 +194,26 @@ fn start(input: &BashInput, command: &Command, context: &ToolContext) -> Result<
     let job = context.shell.jobs.start(&input.command, command, &context.launcher, log_path(context, "bash"), timeout)?;
     let text = format!("started job {job}: bash_output shows its output, bash_kill ends it");
     Ok(ToolOutput::text(text, BashDetails::Started { command: input.command.clone(), job: job.to_string() }))
+}
+
+/// Leaves a running command to the background, because the user moved it there.
+fn leave(
+    input: BashInput,
+    child: Child,
+    sandbox: Option<Sandbox>,
+    mut capture: Capture,
+    context: &ToolContext,
+) -> Result<ToolOutput<BashDetails>, ToolError> {
+    let output = capture.live();
+    let job = context.shell.jobs.adopt(&input.command, child, sandbox, capture)?;
+    let separator = if output.is_empty() || output.ends_with('\n') { "" } else { "\n" };
+    let output = output + separator;
+    let text = format!(
+        "{output}the user moved the command to the background: it is job {job}; bash_output shows its further output, bash_kill \
+         ends it"
+    );
+    let details = BashDetails::Started { command: input.command, job: job.to_string() };
+    Ok(ToolOutput::text(text, details).shown_as(format!("{output}continues in the background as job {job}")))
 }
 
 /// Returns true for variables that nuncio sets for each command or removes from all commands.

@@ -4,6 +4,7 @@ mod commands;
 mod composer;
 mod endings;
 mod first_start;
+mod jobs;
 mod keys;
 mod mentions;
 mod plain;

@@ -3,6 +3,7 @@
 mod composer;
 mod files;
 mod fork;
+mod jobs;
 mod message;
 mod permission;
 mod status;

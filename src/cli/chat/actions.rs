@@ -141,6 +141,8 @@ impl Chat {
                 let text = memory::add(self.session.client.app(), &self.directory(), argument)?;
                 self.view.print(&text);
             }
+            ChatCommand::Jobs => self.jobs(argument).await?,
+            ChatCommand::Background => self.move_to_background().await?,
             ChatCommand::Login => self.log_in(argument, input).await?,
             ChatCommand::Quit => return Ok(true),
         }

@@ -19,8 +19,10 @@ pub(crate) enum ChatCommand {
     Diff,
     Export,
     Fork,
+    Background,
     Help,
     Hooks,
+    Jobs,
     Mcp,
     Memory,
     Mode,
@@ -89,6 +91,8 @@ pub(crate) const COMMANDS: &[CommandRow] = &[
     row("cost", "", "Show the tokens, cost and time of the session", ChatCommand::Cost),
     row("login", "[PROVIDER]", "Store the API key of a provider", ChatCommand::Login),
     row("permissions", "", "Show what each tool may do without asking", ChatCommand::Permissions),
+    row("jobs", "[NUMBER | kill NUMBER]", "List the background jobs, show the output of one, or kill it", ChatCommand::Jobs),
+    row("bg", "", "Let the running command continue in the background (also Ctrl-B)", ChatCommand::Background),
     row("mcp", "", "Show the tools of MCP servers", ChatCommand::Mcp),
     row("hooks", "", "Show the hooks of the settings", ChatCommand::Hooks),
     row("memory", "project|user TEXT", "Add a line to AGENTS.md", ChatCommand::Memory),
@@ -105,6 +109,7 @@ Shift-Tab     sets the next mode: ask, accept-edits, plan
 Alt-Enter     begins a line (also Ctrl-J); Up and Down recall earlier texts
 Esc           stops the turn, and gives the waiting texts back; twice: the last text again
 ?             shows these keys, if the text is empty
+Ctrl-B        lets the running command continue in the background
 Ctrl-C        empties the text, else stops the turn, else quits when pressed twice
 Ctrl-G        edits the text in $VISUAL or $EDITOR
 Ctrl-R        searches the texts that you sent; again: the next one

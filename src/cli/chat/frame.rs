@@ -155,7 +155,12 @@ impl ChatView {
         let model = self.info.agent_name().or_else(|| self.info.model.clone()).unwrap_or_default();
         let model = shortened(&model, columns * 2 / 5);
         // The last parts are omitted on a narrow terminal.
-        let parts = [Some(keys.into()), Some(self.info.mode.clone()), Some(model), context, cost, Some(self.place())];
+        let jobs = match self.jobs.len() {
+            0 => None,
+            1 => Some("1 job".into()),
+            several => Some(format!("{several} jobs")),
+        };
+        let parts = [Some(keys.into()), Some(self.info.mode.clone()), jobs, Some(model), context, cost, Some(self.place())];
         let mut row = String::new();
         for part in parts.into_iter().flatten().filter(|part| !part.is_empty()) {
             let part = output_line(&part);

@@ -180,6 +180,7 @@ impl Chat {
             _ if is_control(&key, 'v') => self.attach_clipboard().await?,
             _ if is_control(&key, 'o') => self.show_folded(),
             _ if is_control(&key, 'r') => self.search_history(),
+            _ if is_control(&key, 'b') => self.move_to_background().await?,
             _ if is_control(&key, 'l') => {
                 let id = self.session.id.clone();
                 self.show_session(&id, true).await?;

@@ -24,6 +24,7 @@ use crate::process::Command;
 use crate::session::{AgentInfo, OfferedTool};
 use crate::task;
 use crate::terminal_text::output;
+use crate::toolkit::jobs::JobDetails;
 
 /// Maximum number of results that wait for the event loop.
 const UPDATES_MAX: usize = 32;
@@ -56,6 +57,11 @@ pub(crate) enum ChatUpdate {
     },
     /// The last lines of the output of a running command of the user.
     CommandOutput(String),
+    /// The background jobs that run, and those that have ended since the last report.
+    Jobs {
+        running: Vec<String>,
+        ended: Vec<JobDetails>,
+    },
     /// Text to print.
     Output(String),
     /// The difference of the working tree, as git prints it.
@@ -66,8 +72,10 @@ pub(crate) enum ChatUpdate {
 /// Starts the work. Its results arrive in the order of their ends.
 #[derive(Clone)]
 pub(crate) struct ChatTasks {
-    client: SessionClient,
-    updates: mpsc::Sender<ChatUpdate>,
+    pub(super) client: SessionClient,
+    pub(super) updates: mpsc::Sender<ChatUpdate>,
+    /// Ends the watch over the background jobs.
+    pub(super) watch: CancellationToken,
     /// Commands of the user run one after the other.
     commands: Arc<Mutex<()>>,
 }
@@ -76,7 +84,7 @@ impl ChatTasks {
     /// Creates the tasks, and the receiver of their results.
     pub(crate) fn new(client: SessionClient) -> (ChatTasks, mpsc::Receiver<ChatUpdate>) {
         let (updates, receiver) = mpsc::channel(UPDATES_MAX);
-        (ChatTasks { client, updates, commands: Arc::default() }, receiver)
+        (ChatTasks { client, updates, watch: CancellationToken::new(), commands: Arc::default() }, receiver)
     }
 
     fn start(&self, work: impl Future<Output = Result<ChatUpdate>> + Send + 'static) {

@@ -24,7 +24,7 @@ use crate::cli::terminal::renderer::{RenderedText, TerminalRenderer};
 use crate::cli::terminal::status_line::columns;
 use crate::content::Cost;
 use crate::error::Error;
-use crate::event::{Body, Event, PermissionDecision};
+use crate::event::{Body, Event, PermissionDecision, ToolEnd};
 use crate::id::{MessageId, PermissionId, ToolCallId};
 use crate::terminal_text::{output, output_line};
 use crate::transcript::{Transcript, TranscriptBlock};
@@ -72,6 +72,10 @@ pub(crate) struct ChatView {
     title: String,
     /// The commands of the user that run or wait, oldest first.
     pub shell: VecDeque<(CurrentWork, CancellationToken)>,
+    /// The numbers of the background jobs that run.
+    pub jobs: Vec<String>,
+    /// A job was started or read since the jobs were listed.
+    pub starts_job: bool,
     /// Messages with the output of commands of the user, which was printed.
     pub notes: Vec<String>,
     pub busy: bool,
@@ -113,6 +117,8 @@ impl ChatView {
             control: String::new(),
             title: String::new(),
             shell: VecDeque::new(),
+            jobs: Vec::new(),
+            starts_job: false,
             notes: Vec::new(),
             busy: false,
             info: SessionInfo::default(),
@@ -139,6 +145,7 @@ impl ChatView {
         (self.completion, self.overlay, self.reason) = (None, None, None);
         (self.questions, self.queue) = (Vec::new(), Vec::new());
         (self.busy, self.context, self.cost) = (false, (0, 0), None);
+        (self.jobs, self.starts_job) = (Vec::new(), false);
         self.info = SessionInfo { cwd: std::mem::take(&mut self.info.cwd), ..SessionInfo::default() };
         self.commands = super::completion::own_commands();
         self.last_answer.clear();
@@ -148,6 +155,7 @@ impl ChatView {
         match &event.body {
             Body::PermissionResolved(PermissionDecision { permission_id: Some(id), .. }) => self.close_question(id),
             Body::MessageCompleted { message_id, .. } => self.queue.retain(|(queued, _)| queued != message_id),
+            Body::ToolCompleted(ToolEnd { details: Some(details), .. }) if details["job"].is_string() => self.starts_job = true,
             Body::SessionUpdated { change } => {
                 if let Some(title) = &change.title {
                     self.info.title = Some(title.clone());

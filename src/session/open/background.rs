@@ -32,8 +32,8 @@ impl OwnedSession {
         loop {
             self.children.ended().await;
             let on_end = &on_end;
-            join_all(self.agent.background_jobs().into_iter().map(|job| async move { on_end(&job.command, &job.ended.await) }))
-                .await;
+            let ends = self.agent.background_jobs().into_iter();
+            join_all(ends.map(|job| async move { on_end(&job.command, &job.finished().await.how) })).await;
             match self.next_turn().await {
                 Some(mut turn) => drop(turn.end().await),
                 None => {

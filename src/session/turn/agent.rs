@@ -23,6 +23,7 @@ use crate::session::agent_setting::AgentSetting;
 use crate::session::context_report::ContextReport;
 use crate::session::events::log::SessionLog;
 use crate::session::message::IncomingMessage;
+use crate::toolkit::jobs::{Job, Jobs};
 
 /// The agent of one session. It lives as long as the session is open.
 pub trait Agent: Send + Sync + 'static {
@@ -101,9 +102,15 @@ pub trait Agent: Send + Sync + 'static {
     /// Returns whether background work, such as a job, is running.
     fn has_background_work(&self) -> bool;
 
-    /// Returns the commands that the agent runs in the background, between turns.
-    fn background_jobs(&self) -> Vec<BackgroundJob> {
-        Vec::new()
+    /// Returns the background jobs of the session's commands; `None` if nuncio runs none for this
+    /// agent.
+    fn jobs(&self) -> Option<Arc<Jobs>> {
+        None
+    }
+
+    /// Returns the commands that run in the background, between turns.
+    fn background_jobs(&self) -> Vec<Arc<Job>> {
+        self.jobs().map(|jobs| jobs.running()).unwrap_or_default()
     }
 
     /// Stops background work, such as jobs, and waits a limited time for it to end. No turn runs
@@ -134,14 +141,6 @@ pub trait Agents: Send + Sync + 'static {
     /// Checks that a new session can run turns, and that its agent can follow `settings`; on an
     /// error, the session is not created.
     fn check(&self, setup: &SessionSetup, settings: &[AgentSetting]) -> Result<()>;
-}
-
-/// A command that an agent runs in the background.
-pub struct BackgroundJob {
-    /// The command as the model wrote it.
-    pub command: String,
-    /// Completes with a description of the end of the command, for example `exit code: 0`.
-    pub ended: BoxFuture<'static, String>,
 }
 
 /// The model, the system prompt and the tools with which an agent works in a session.

@@ -144,6 +144,10 @@ pub const CASES: &[Case] = &[
     case("_nuncio/command/list", SESSION),
     case("_nuncio/file/search", r#"{"sessionId": "{session}", "query": "a"}"#),
     case("_nuncio/file/read", r#"{"sessionId": "{session}", "path": "poem.txt"}"#),
+    case("_nuncio/session/jobs", SESSION),
+    case("_nuncio/session/jobs/output", r#"{"sessionId": "{session}", "job": "1"}"#),
+    case("_nuncio/session/jobs/kill", r#"{"sessionId": "{session}", "job": "1"}"#),
+    case("_nuncio/session/background", SESSION),
     case("_nuncio/session/queue", SESSION),
     Case { turns: Turns::Waiting, before: QUEUED, after: RELEASED, ..case("_nuncio/session/queue", SESSION) },
     Case {
