@@ -20,7 +20,7 @@ pub(crate) use comparison::{ComparedAgent, Comparison, StartComparison, StartCom
 pub(crate) use dispatch::agent_status::{AGENT_STATUS, StatusSnapshot};
 pub(crate) use dispatch::app::App;
 pub(crate) use dispatch::call_context::{CallContext, TurnStart};
-pub(crate) use dispatch::client::{Client, ClientRole};
+pub(crate) use dispatch::client::{Client, ClientRole, OWNER};
 pub(crate) use dispatch::event_stream::{EVENT, SUBSCRIPTIONS_MAX, SubscriptionParams, SubscriptionResult, UNFOLLOW};
 pub(crate) use dispatch::event_stream::{EventStream, FollowParams, StreamItem};
 pub(crate) use dispatch::method::{FollowChange, Method, MethodKind, MethodRow, MethodTypes, Reply, Scope};
@@ -48,9 +48,7 @@ pub(crate) use status::agent_processes::{AGENTS, ProcessQuery, StopAgents, StopA
 pub(crate) use status::{GetStatus, ListAgents, ListAgentsParams, ListTools, ListToolsParams, NoParams};
 pub use table::METHODS;
 pub(crate) use table::method;
-pub(crate) use turns::jobs::{
-    JobOutputParams, JobParams, KillJob, ListJobs, MoveToBackground, MoveToBackgroundParams, ReadJob,
-};
+pub(crate) use turns::jobs::{JobOutputParams, JobParams, KillJob, ListJobs, MoveToBackground, MoveToBackgroundParams, ReadJob};
 pub(crate) use turns::message::{MessageParams, SendMessage};
 pub(crate) use turns::permission::{
     AnswerPermission, AnswerPermissionParams, ListPermissions, ListPermissionsParams, PermissionView,
@@ -58,6 +56,7 @@ pub(crate) use turns::permission::{
 pub(crate) use turns::prompt::{CancelTurn, Prompt, PromptParams};
 pub(crate) use turns::queue::{RemoveFromQueue, RemoveQueuedParams};
 pub(crate) use turns::result::{CheckOutcome, CheckView, GetResult, GetResultParams, SessionResult};
+pub(crate) use turns::rules::{ListRules, RemoveRule, RemoveRuleParams, RuleScope, ScopedRule};
 pub(crate) use turns::turn::ListTurns;
 pub(crate) use views::files::FileView;
 pub(crate) use views::options::{SetConfigOption, SetMode, SetModeParams, SetOptionParams, config_options};

@@ -26,7 +26,6 @@ mod schema;
 mod serve;
 mod servers;
 mod sessions;
-mod settings_file;
 mod store_copy;
 mod terminal;
 mod token;

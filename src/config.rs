@@ -24,6 +24,8 @@ mod rule_paths;
 mod sandbox_settings;
 mod secret;
 mod settings;
+#[cfg(feature = "cli")]
+pub(crate) mod settings_file;
 mod trust;
 mod trust_record;
 mod trusted_content;
@@ -48,7 +50,7 @@ pub(crate) use model_settings::{ModelPatterns, model_settings};
 pub(crate) use named_files::{files_in_command, named_files};
 pub use narrow::narrow;
 pub(crate) use owner::owner_name;
-pub(crate) use parse::{check_settings, most_similar};
+pub(crate) use parse::most_similar;
 pub use price::{Price, PriceAbove};
 pub use project_program::{Grant, ProjectGrants, ProjectProgram};
 pub(crate) use project_program::{ProgramKind, below_home};

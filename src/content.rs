@@ -253,6 +253,10 @@ pub enum PermissionOptionKind {
     RejectAlways,
 }
 
+/// The option that allows the call, and later ones like it in the session's directory, by a rule in
+/// the user's settings. Only local clients and the owner's token may choose it.
+pub(crate) const ALLOW_PROJECT: &str = "allow_project";
+
 /// An option of a permission request (ACP `PermissionOption`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -8,9 +8,11 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::content::{
-    Cost, PLAN, Part, PermissionOption, PermissionOptionKind, REVIEW, Role, ToolContent, ToolKind, ToolStatus, Usage, joined,
-    plain_text,
+    ALLOW_PROJECT, Cost, PLAN, Part, PermissionOption, PermissionOptionKind, REVIEW, Role, ToolContent, ToolKind, ToolStatus,
+    Usage, joined, plain_text,
 };
 use crate::event::{
     Actor, Body, Event, Notice, PermissionDecision, PermissionOutcome, PermissionRequest, QueuedMessage, Severity, StepEnd,
@@ -43,7 +45,7 @@ pub struct Transcript {
     /// Changes that permission requests of the turn showed.
     proposed: HashMap<ToolCallId, Vec<ToolContent>>,
     /// Names of the options of the open permission requests that hold for the whole session.
-    lasting: HashMap<PermissionId, Vec<(PermissionOptionKind, String)>>,
+    lasting: HashMap<PermissionId, Vec<PermissionOption>>,
     /// Running tool calls that were denied.
     denied: HashSet<ToolCallId>,
     /// Usage and cost of the running turn.
@@ -192,11 +194,11 @@ impl Transcript {
 
     /// Handles the decision on a call: an answer, or the result of a rule or the mode.
     fn decided<'a>(&mut self, body: &'a Body, at_ms: u64) -> Option<TranscriptBlock<'a>> {
-        let Body::PermissionResolved(PermissionDecision { permission_id, tool_call_id, tool, outcome, by, reason, .. }) = body
+        let Body::PermissionResolved(PermissionDecision { permission_id, tool_call_id, tool, outcome, by, reason, rule }) = body
         else {
             return None;
         };
-        let choice = permission_id.as_ref().and_then(|id| self.lasting_choice(id, *outcome));
+        let choice = permission_id.as_ref().and_then(|id| self.lasting_choice(id, *outcome, rule.as_ref()));
         let title = tool.as_ref().map(|tool| &tool.title).or_else(|| self.titles.get(tool_call_id)).cloned();
         let title = title.unwrap_or_default();
         if outcome.allows() {
@@ -246,13 +248,14 @@ impl Transcript {
         let lasts = |option: &&PermissionOption| {
             matches!(option.kind, PermissionOptionKind::AllowAlways | PermissionOptionKind::RejectAlways)
         };
-        let lasting = options.iter().filter(lasts).map(|option| (option.kind, option.name.clone())).collect();
+        let lasting = options.iter().filter(lasts).cloned().collect();
         self.lasting.insert(id.clone(), lasting);
     }
 
-    /// Returns the name of the chosen option if it holds for the whole session.
-    fn lasting_choice(&mut self, id: &PermissionId, outcome: PermissionOutcome) -> Option<String> {
+    /// Returns the name of the chosen option if it holds for the whole session or longer.
+    fn lasting_choice(&mut self, id: &PermissionId, outcome: PermissionOutcome, rule: Option<&Value>) -> Option<String> {
         let lasting = self.lasting.remove(id)?;
+        let in_settings = rule.is_some_and(|rule| !rule["directory"].is_null());
         let kind = match outcome {
             PermissionOutcome::AllowAlways => PermissionOptionKind::AllowAlways,
             PermissionOutcome::RejectAlways => PermissionOptionKind::RejectAlways,
@@ -261,7 +264,8 @@ impl Transcript {
             | PermissionOutcome::Denied
             | PermissionOutcome::Cancelled => return None,
         };
-        lasting.into_iter().find_map(|(offered, name)| (offered == kind).then_some(name))
+        let is_chosen = |option: &PermissionOption| option.kind == kind && (option.option_id == ALLOW_PROJECT) == in_settings;
+        lasting.into_iter().find(is_chosen).map(|option| option.name)
     }
 
     fn tool_started<'a>(&mut self, id: &'a ToolCallId, name: &str, title: &'a str, kind: ToolKind) -> Option<TranscriptBlock<'a>> {

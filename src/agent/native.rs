@@ -19,8 +19,7 @@ use crate::runtime::services::Services;
 use crate::session::context_report::ContextReport;
 use crate::session::message::IncomingMessage;
 use crate::session::{
-    Agent, AgentInfo, AgentProgram, AgentSetting, AgentSetup, Agents, ExternalTurnStarter, SessionLog, SessionSetup,
-    Turn,
+    Agent, AgentInfo, AgentProgram, AgentSetting, AgentSetup, Agents, ExternalTurnStarter, SessionLog, SessionSetup, Turn,
 };
 use crate::toolkit::jobs::Jobs;
 

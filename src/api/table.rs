@@ -27,6 +27,7 @@ use super::turns::permission;
 use super::turns::prompt;
 use super::turns::queue;
 use super::turns::result;
+use super::turns::rules;
 use super::turns::turn;
 use super::views::attachment;
 use super::views::options;
@@ -35,7 +36,7 @@ use super::workspaces;
 use super::workspaces::apply;
 
 /// All methods.
-pub static METHODS: [MethodRow; 59] = [
+pub static METHODS: [MethodRow; 61] = [
     MethodRow::new::<initialize::Initialize>(),
     MethodRow::new::<initialize::Authenticate>(),
     MethodRow::new::<initialize::Logout>(),
@@ -74,6 +75,8 @@ pub static METHODS: [MethodRow; 59] = [
     MethodRow::new::<context::CompactSession>(),
     MethodRow::new::<permission::ListPermissions>(),
     MethodRow::new::<permission::AnswerPermission>(),
+    MethodRow::new::<rules::ListRules>(),
+    MethodRow::new::<rules::RemoveRule>(),
     MethodRow::new::<command_list::ListCommands>(),
     MethodRow::new::<file_search::SearchFiles>(),
     MethodRow::new::<file_read::ReadFile>(),

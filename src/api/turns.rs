@@ -8,4 +8,5 @@ pub(super) mod permission;
 pub(super) mod prompt;
 pub(super) mod queue;
 pub(super) mod result;
+pub(super) mod rules;
 pub(super) mod turn;

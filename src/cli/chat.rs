@@ -27,6 +27,7 @@ mod pager;
 mod picker;
 mod question;
 mod rows;
+mod rules;
 mod screen;
 mod session;
 mod state;

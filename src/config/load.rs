@@ -140,8 +140,26 @@ pub(crate) fn load_user(
 }
 
 /// Merges the settings like [`load_user`], with the project file of `cwd` between the user's file
-/// and the environment.
+/// and the environment. Without the rules for other directories.
 pub(crate) fn load_project(
+    user: &LoadedSettings,
+    places: &DataPaths,
+    cwd: &Path,
+    environment: &Environment,
+    overrides: &Overrides,
+) -> Result<LoadedSettings> {
+    let mut loaded = merge_project(user, places, cwd, environment, overrides)?;
+    let scopes = [&mut loaded.settings.permissions.rules, &mut loaded.project_rules, &mut loaded.trusted_rules];
+    for rules in scopes {
+        if rules.iter().any(|rule| rule.directory.is_some()) {
+            let real = real_path(cwd);
+            rules.retain(|rule| rule.applies_in(&real));
+        }
+    }
+    Ok(loaded)
+}
+
+fn merge_project(
     user: &LoadedSettings,
     places: &DataPaths,
     cwd: &Path,

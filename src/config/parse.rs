@@ -41,6 +41,7 @@ pub(super) fn parse(table: &Table, path: &Path) -> Result<Settings> {
     context_settings::check(&settings.context).map_err(|problem| invalid(path, problem))?;
     hook_settings::check(&settings.hooks).map_err(|problem| invalid(path, problem))?;
     check_trust(&settings).map_err(|problem| invalid(path, problem))?;
+    check_rules(&settings).map_err(|problem| invalid(path, problem))?;
     settings.budget.check().map_err(|problem| invalid(path, problem))?;
     model_settings::check(&settings.providers, &settings.models).map_err(|problem| invalid(path, problem))?;
     let has_credentials = |provider: &Provider| provider.base_url.as_deref().is_some_and(has_credentials);
@@ -83,6 +84,15 @@ fn check_servers(settings: &Settings) -> Result<(), String> {
 fn check_trust(settings: &Settings) -> Result<(), String> {
     match settings.trust.keys().find(|directory| directory.is_relative() && !directory.starts_with("~")) {
         Some(directory) => Err(format!("trust.\"{}\": begin the directory with / or ~/", directory.display())),
+        None => Ok(()),
+    }
+}
+
+/// Rejects rules for a directory that is not absolute.
+fn check_rules(settings: &Settings) -> Result<(), String> {
+    let mut directories = settings.permissions.rules.iter().filter_map(|rule| rule.directory.as_ref());
+    match directories.find(|directory| directory.is_relative() && !directory.starts_with("~")) {
+        Some(directory) => Err(format!("permissions.rules: directory \"{}\": begin it with / or ~/", directory.display())),
         None => Ok(()),
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::data_paths::DataPaths;
 use super::settings::{Policy, Rule};
+use crate::workspace::real_path;
 
 /// Expands `~/` in the paths of rules, and normalises the paths. For each rule whose path contains
 /// symlinks, adds a copy of the rule with the resolved path.
@@ -15,6 +16,10 @@ pub(super) fn add_resolved_paths(rules: &mut Vec<Rule>, places: &DataPaths) {
         if let (Some(rest), Some(home)) = (below_home, &places.home) {
             rule.path = Some(home.join(rest).to_string_lossy().into_owned());
         }
+        rule.directory = rule.directory.map(|directory| {
+            let below_home = directory.strip_prefix("~").ok().zip(places.home.as_ref());
+            real_path(&below_home.map_or_else(|| directory.clone(), |(rest, home)| home.join(rest)))
+        });
         rule.path = rule.path.as_deref().map(|path| normalize_glob(path, rule.policy));
         let real = rule.path.as_deref().and_then(resolve_glob);
         all.push(rule.clone());

@@ -225,6 +225,15 @@ pub enum Body {
     /// the mode.
     #[serde(rename = "permission.resolved")]
     PermissionResolved(PermissionDecision),
+    /// A user removed a rule that an "always" answer had added to the session.
+    #[serde(rename = "permission.forgotten")]
+    #[non_exhaustive]
+    PermissionForgotten {
+        /// The rule.
+        rule: Value,
+        /// The client that removed it.
+        by: Actor,
+    },
     /// nuncio runs the project's checks, because the turn changed files (`verify.auto`).
     #[serde(rename = "verify.started")]
     #[non_exhaustive]

@@ -104,6 +104,7 @@ events! {
         PermissionRequested("permission.requested", Batched, Fact),
         PermissionUpdated("permission.updated", Batched, Fact),
         PermissionResolved("permission.resolved", Batched, Fact),
+        PermissionForgotten("permission.forgotten", Synced, Fact),
     }
     Verify {
         VerifyStarted("verify.started", Batched, Fact),

@@ -11,7 +11,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use crate::api::{Client, ClientRole};
+use crate::api::{Client, ClientRole, OWNER};
 use crate::error::{Error, Result};
 use crate::hex::{hex, unhex};
 use crate::workspace::{create_private_dir, lock_files, read_small, read_small_text, replace_private, write_private};
@@ -20,9 +20,6 @@ use crate::workspace::{create_private_dir, lock_files, read_small, read_small_te
 const TOKEN_CHARS_MIN: usize = 32;
 /// Maximum length of a token's name, in characters.
 const TOKEN_NAME_CHARS_MAX: usize = 64;
-
-/// Principal of the owner token, which is in the file `token`.
-const OWNER: &str = "owner";
 
 /// A named token. `roots` are absolute directories; if empty, the server's roots apply.
 #[derive(Clone, Debug, Serialize, Deserialize)]

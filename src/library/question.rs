@@ -71,6 +71,7 @@ impl Question {
             kind: None,
             path: None,
             pattern: Some(pattern.into()),
+            directory: None,
             policy: Policy::Allow,
         };
         let rules = Rules { user: vec![rule(&format!("{words} *"))], ..Rules::default() };

@@ -246,6 +246,7 @@ pub(crate) fn remembered(policy: Policy, request: &AccessRequest<'_>) -> Rule {
         kind: Some(request.kind),
         path: request.paths.first().map(|place| escape(&place.real.to_string_lossy())),
         pattern,
+        directory: None,
         policy,
     }
 }

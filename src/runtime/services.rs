@@ -14,6 +14,7 @@ pub(super) mod models;
 mod prompt_dirs;
 pub(super) mod recorded_results;
 pub(super) mod stored_keys;
+mod user_rules;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ use self::mcp_wait::McpWait;
 use self::model_lists::ModelLists;
 use self::models::Models;
 use self::recorded_results::RecordedResults;
+use self::user_rules::UserRules;
 use crate::config::{DataPaths, Environment, LoadedSettings, NATIVE, Overrides, SessionVariables, load_project};
 use crate::context::command_lists::CommandLists;
 use crate::error::{Error, Kind, Result};
@@ -47,6 +49,8 @@ use crate::tools::Tools;
 pub struct Services {
     /// The user's settings, without the settings of a project.
     pub user: LoadedSettings,
+    /// The permission rules of the user's settings as they are now.
+    pub(crate) user_rules: UserRules,
     pub places: DataPaths,
     pub environment: Environment,
     pub overrides: Overrides,
@@ -100,6 +104,7 @@ impl Services {
             #[cfg(feature = "mcp")]
             mcp: McpServers::new(launcher.clone(), models.clients.clone(), McpTokens::new(&places.mcp_tokens())),
             mcp_wait: McpWait::default(),
+            user_rules: UserRules::new(&user, &places, &overrides),
             user,
             lists: ModelLists::new(&places.data),
             commands: CommandLists::default(),
@@ -209,7 +214,8 @@ impl Services {
 
     /// Loads the settings in effect in `cwd`.
     pub(crate) fn settings(&self, cwd: &Path) -> Result<LoadedSettings> {
-        let loaded = load_project(&self.user, &self.places, cwd, &self.environment, &self.overrides)?;
+        let mut loaded = load_project(&self.user, &self.places, cwd, &self.environment, &self.overrides)?;
+        loaded.settings.permissions.rules = self.user_rules.applying_in(cwd);
         loaded.check_tools(&self.tools.known(), &self.places, cwd)?;
         Ok(loaded)
     }

@@ -3,6 +3,7 @@
 mod answers;
 mod deadlines;
 mod embedded_repositories;
+mod kept_rules;
 mod rule_bypass;
 mod scope;
 mod secrets;

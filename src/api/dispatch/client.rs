@@ -17,6 +17,9 @@ use crate::protocol::acp;
 use crate::session::Session;
 use crate::session::permissions::broker::Responder;
 
+/// The principal of the owner's token, which is in the file `token`.
+pub(crate) const OWNER: &str = "owner";
+
 /// Callback that makes a transport show a session to its client, from the given seq on, unless the
 /// session is already shown.
 pub(crate) type ShowSession = Box<dyn Fn(&Session, Seq) + Send + Sync>;
@@ -137,6 +140,21 @@ impl Client {
             sees_all: self.sees_all,
             data: self.data.clone(),
             ..Client::limited(&self.principal, self.role, self.roots.clone())
+        }
+    }
+
+    /// Returns whether the client may change the user's settings: it is on the standard streams of a
+    /// process of the user, or has the owner's token.
+    pub(in crate::api) fn is_owner(&self) -> bool {
+        !self.is_model && (self.local.is_some() || self.principal == OWNER)
+    }
+
+    /// Returns [`Kind::Forbidden`] unless the client may change the user's settings.
+    pub(in crate::api) fn require_owner(&self) -> Result<()> {
+        match self.is_owner() {
+            true => Ok(()),
+            false => Err(Error::new(Kind::Forbidden, "only the owner of the server may change its settings")
+                .hint("use the owner's token, or the command line of the server")),
         }
     }
 

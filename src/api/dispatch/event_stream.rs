@@ -14,8 +14,9 @@ use super::call_context::CallContext;
 use super::client::{Client, ClientRole};
 use crate::api::dispatch::agent_status::{AGENT_STATUS, StatusChange, StatusFollow};
 use crate::api::dispatch::app::App;
+use crate::content::ALLOW_PROJECT;
 use crate::error::{Error, Kind, Result};
-use crate::event::Event;
+use crate::event::{Body, Event};
 use crate::id::{SessionId, TurnId};
 use crate::limits;
 use crate::session::permissions::broker::{Responder, ResponderGuard};
@@ -263,6 +264,9 @@ impl EventStream {
         if let Some(turn) = &self.turn {
             page.retain(|(_, event)| event.turn_id.as_ref() == Some(turn));
         }
+        if !self.client.is_owner() {
+            page.iter_mut().for_each(|(_, event)| withhold_options(event));
+        }
         page
     }
 
@@ -309,6 +313,15 @@ impl EventStream {
             Err(error) if error.kind == Kind::NotFound => Ok(false),
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Removes the options of a permission request that only the owner may choose.
+fn withhold_options(event: &mut Arc<Event>) {
+    if matches!(event.body, Body::PermissionRequested(_))
+        && let Event { body: Body::PermissionRequested(request), .. } = Arc::make_mut(event)
+    {
+        request.options.retain(|option| option.option_id != ALLOW_PROJECT);
     }
 }
 

@@ -107,7 +107,8 @@ impl Method for KillJob {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "job": "1"}"#;
     const ROUTES: &'static [Route] = &[Route::delete("/v1/sessions/{sessionId}/jobs/{job}")];
     const SCOPE: Scope = Scope::OwnerIfAny;
-    const DOC: &'static str = "Kills a background job with all its processes, and waits for its end. No effect on a job that has ended.";
+    const DOC: &'static str =
+        "Kills a background job with all its processes, and waits for its end. No effect on a job that has ended.";
 
     async fn call(cx: CallContext, params: JobParams) -> Result<Reply<JobDetails>> {
         cx.client.authorized()?;

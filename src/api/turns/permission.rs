@@ -14,7 +14,8 @@ use crate::api::dispatch::method::{Method, MethodRow, Reply};
 use crate::api::dispatch::route::Route;
 use crate::api::remote::forward::call_owner;
 use crate::content::{
-    CallDetails, HunkDecision, PermissionOption, PermissionOptionKind, ReviewAnswer, ReviewEdit, ReviewOffer, ToolKind, ToolLabel,
+    ALLOW_PROJECT, CallDetails, HunkDecision, PermissionOption, PermissionOptionKind, ReviewAnswer, ReviewEdit, ReviewOffer,
+    ToolKind, ToolLabel,
 };
 use crate::error::{Error, Kind, Result};
 use crate::event::{Actor, PermissionRequest, ToolStart};
@@ -91,7 +92,11 @@ impl Method for ListPermissions {
         let owned: Vec<OwnedSession> = listed_open.filter_map(|session| session.owned().ok()).collect();
         let elsewhere = waiting_elsewhere(&cx, |row| listed(&row.id)).await?;
         let permissions = owned.iter().flat_map(|session| requests(session)).chain(elsewhere.iter().flat_map(requests));
-        Ok(Reply::new(PermissionList { permissions: permissions.collect() }))
+        let mut permissions: Vec<PermissionView> = permissions.collect();
+        if !cx.client.is_owner() {
+            permissions.iter_mut().for_each(|asked| asked.options.retain(|option| option.option_id != ALLOW_PROJECT));
+        }
+        Ok(Reply::new(PermissionList { permissions }))
     }
 }
 
@@ -189,6 +194,9 @@ impl Method for AnswerPermission {
         let Some(session) = accessible(&cx).into_iter().find(asks) else { return answer_elsewhere(cx, params).await };
         let AnswerPermissionParams { permission_id: id, option_id, outcome, reason, hunks, edits } = params;
         let choice = ChoiceDetails { reason, review: ReviewAnswer { hunks, edits } };
+        if option_id.as_deref() == Some(ALLOW_PROJECT) {
+            cx.client.require_owner()?;
+        }
         let by = Actor::from(&*cx.client.principal);
         match (option_id, outcome) {
             (Some(option), None) => session.broker.answer(&id, &option, by, choice)?,

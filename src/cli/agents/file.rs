@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml_edit::{Table, Value, value};
 
-use crate::cli::settings_file::{SettingsFile, append, check_name, list};
+use crate::config::settings_file::{SettingsFile, append, check_name, list};
 use crate::config::{HostedAgent, NATIVE};
 use crate::error::{Error, Result};
 

@@ -129,7 +129,7 @@ impl Chat {
             ChatCommand::Export => self.export(argument).await?,
             ChatCommand::Status => self.tasks.print_info(&id, SessionInfo::status),
             ChatCommand::Cost => self.tasks.print_info(&id, SessionInfo::cost_lines),
-            ChatCommand::Permissions => self.tasks.list_tools(&id, "", "the agent has not reported its tools"),
+            ChatCommand::Permissions => self.permissions(argument).await?,
             ChatCommand::Mcp => self.tasks.list_tools(&id, "mcp__", "no MCP server offers a tool in this session"),
             ChatCommand::Hooks => {
                 self.session.client.require_local("/hooks")?;

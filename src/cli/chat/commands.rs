@@ -90,7 +90,7 @@ pub(crate) const COMMANDS: &[CommandRow] = &[
     row("status", "", "Show the session: model, mode, directory, usage", ChatCommand::Status),
     row("cost", "", "Show the tokens, cost and time of the session", ChatCommand::Cost),
     row("login", "[PROVIDER]", "Store the API key of a provider", ChatCommand::Login),
-    row("permissions", "", "Show what each tool may do without asking", ChatCommand::Permissions),
+    row("permissions", "[remove NUMBER]", "Show the rules and what each tool may do, or remove a rule", ChatCommand::Permissions),
     row("jobs", "[NUMBER | kill NUMBER]", "List the background jobs, show the output of one, or kill it", ChatCommand::Jobs),
     row("bg", "", "Let the running command continue in the background (also Ctrl-B)", ChatCommand::Background),
     row("mcp", "", "Show the tools of MCP servers", ChatCommand::Mcp),

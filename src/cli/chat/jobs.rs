@@ -6,9 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::state::Chat;
 use super::updates::{ChatTasks, ChatUpdate};
-use crate::api::{
-    JobOutputParams, JobParams, KillJob, ListJobs, MoveToBackground, MoveToBackgroundParams, ReadJob, SessionParams,
-};
+use crate::api::{JobOutputParams, JobParams, KillJob, ListJobs, MoveToBackground, MoveToBackgroundParams, ReadJob, SessionParams};
 use crate::error::{Error, Result};
 use crate::id::SessionId;
 use crate::terminal_text::output_line;

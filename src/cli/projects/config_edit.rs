@@ -8,11 +8,11 @@ use toml_edit::{Item, Key, TableLike, Value};
 
 use crate::cli::errors::report;
 use crate::cli::flags::config_flags::ConfigFileCommand;
-use crate::cli::settings_file::{SettingsFile, inner_table, move_suffix, replace_if, text};
 use crate::cli::terminal::editor::editor_command;
 use crate::cli::terminal::lines::TerminalLines;
 use crate::cli::terminal::output::print;
 use crate::config::Environment;
+use crate::config::settings_file::{SettingsFile, inner_table, move_suffix, replace_if, text};
 use crate::error::{Error, Result};
 use crate::process::ProcessLauncher;
 use crate::workspace::write_private;

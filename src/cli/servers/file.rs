@@ -4,8 +4,8 @@ use std::path::Path;
 
 use toml_edit::{InlineTable, Table, value};
 
-use crate::cli::settings_file::{SettingsFile, check_name, list};
 use crate::config::McpServer;
+use crate::config::settings_file::{SettingsFile, check_name, list};
 use crate::error::{Error, Result};
 
 /// Adds `[mcp.NAME]` to the file.

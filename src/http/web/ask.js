@@ -125,7 +125,9 @@ export class Ask {
     const isOnce = (option) => option.kind.endsWith("_once");
     const ofOption = (option) => {
       const name = !isOnce(option) ? "quiet" : option.kind === "allow_once" && !hasChoice ? "primary" : "plain";
-      return button(exact(option.name), () => ({ optionId: option.optionId }), name, hasChoice ? undefined : KEYS[option.kind]);
+      // A key chooses the first option of its kind.
+      const isFirst = ask.options.find(({ kind }) => kind === option.kind) === option;
+      return button(exact(option.name), () => ({ optionId: option.optionId }), name, hasChoice || !isFirst ? undefined : KEYS[option.kind]);
     };
     const apply = hasChoice && button("Apply the choices", () => this.review.answer(), "primary", KEYS.allow_once);
     const once = ask.options.filter((option) => isOnce(option) && !(this.review && option.optionId.startsWith("each_")));

@@ -225,6 +225,8 @@ const HANDLERS = {
     if (tool) state.touch(Object.assign(tool, { asked: null, decision: body }));
   },
 
+  "permission.forgotten"() {},
+
   "plan.updated": (state, body) => (state.plan = body.entries),
   "usage.updated"(state, body) {
     state.usage = body;

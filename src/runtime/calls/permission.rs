@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::call_host::{CallOutcome, ServedCall};
-use crate::config::{AccessKind, Policy};
-use crate::content::{PermissionOption, PermissionOptionKind, ReviewAnswer, ToolContent, ToolLabel};
-use crate::event::{Actor, Body, PermissionDecision, PermissionOutcome};
+use crate::config::{AccessKind, Policy, Rule};
+use crate::content::{ALLOW_PROJECT, PermissionOption, PermissionOptionKind, ReviewAnswer, ToolContent, ToolLabel};
+use crate::event::{Actor, Body, Notice, PermissionDecision, PermissionOutcome, Severity};
 use crate::id::PermissionId;
 use crate::options::Mode;
 use crate::permission::git_acts::GitActs;
@@ -18,6 +18,7 @@ use crate::permission::paths::AccessPath;
 use crate::permission::rules::{AccessRequest, Decision, Rules, asks_about, can_be_remembered, decide, remembered};
 use crate::permission::shell::{CommandLine, assignment, decides_what_runs};
 use crate::session::{PermissionAnswer, TurnQuestion};
+use crate::task;
 use crate::toolkit::{CallReview, PreparedCall, RedirectPolicy, ToolContext, offer};
 use crate::web::Address;
 use crate::workspace::{PathFilter, ResolvedPath, Workspace, is_read_only};
@@ -137,6 +138,23 @@ impl Check<'_> {
         }
     }
 
+    /// Adds a rule for the directory of the session to the user's settings, and returns it. If that
+    /// fails, returns the rule for the session alone.
+    async fn save(&self, rule: Rule) -> Rule {
+        let services = self.call.environment.services.clone();
+        let kept = Rule { directory: Some(self.call.context.workspace.cwd.clone()), ..rule.clone() };
+        let added = kept.clone();
+        match task::blocking("saving a rule", move || services.user_rules.add(added)).await.flatten() {
+            Ok(()) => kept,
+            Err(error) => {
+                let description = Some(format!("{error}. It applies to this session."));
+                let notice = Notice { description, ..Notice::new(Severity::Warning, "The permission rule was not saved") };
+                self.call.host.emit(Body::Notice(notice)).await;
+                rule
+            }
+        }
+    }
+
     async fn ask(&self, content: Vec<ToolContent>, request: &AccessRequest<'_>) -> Result<Option<CallReview>, CallOutcome> {
         let (permission_id, answer) = self.question(content.clone(), request).await;
         self.answered(permission_id, answer, content, request).await
@@ -148,7 +166,7 @@ impl Check<'_> {
             tool_call_id: self.call.id.clone(),
             tool: self.label.clone(),
             content,
-            options: options(request),
+            options: options(request, self.call.environment.services.user_rules.can_change()),
             review,
             timeout: self.call.timeout,
             ends_turn: true,
@@ -169,6 +187,10 @@ impl Check<'_> {
             PermissionOutcome::AllowAlways => Some(remembered(Policy::Allow, request)),
             PermissionOutcome::RejectAlways => Some(remembered(Policy::Deny, request)),
             _ => None,
+        };
+        let rule = match rule {
+            Some(rule) if answer.option_id.as_deref() == Some(ALLOW_PROJECT) => Some(self.save(rule).await),
+            rule => rule,
         };
         self.resolve(permission_id, answer.clone(), rule.map(|rule| json!(rule))).await;
         let because = answer.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
@@ -327,9 +349,9 @@ fn denial(decision: &Decision, mode: Mode) -> String {
     }
 }
 
-/// Returns the options of a permission request. An `always` option lasts for the session and covers
-/// exactly the requested call.
-fn options(request: &AccessRequest<'_>) -> Vec<PermissionOption> {
+/// Returns the options of a permission request. An `always` option lasts for the session, or by the
+/// user's settings if they `can_change`, and covers exactly the requested call.
+fn options(request: &AccessRequest<'_>, can_change: bool) -> Vec<PermissionOption> {
     let what = match (&request.line, request.paths.as_slice()) {
         (Some(_), _) => "this command".to_string(),
         (None, _) if request.url.is_some() => "this address".to_string(),
@@ -340,9 +362,15 @@ fn options(request: &AccessRequest<'_>) -> Vec<PermissionOption> {
     let mut options = vec![
         option("allow_once", "Allow".into(), PermissionOptionKind::AllowOnce),
         option("allow_always", format!("Always allow {what} in this session"), PermissionOptionKind::AllowAlways),
+        option(
+            ALLOW_PROJECT,
+            format!("Always allow {what} in this directory, by your settings"),
+            PermissionOptionKind::AllowAlways,
+        ),
         option("reject_once", "Reject".into(), PermissionOptionKind::RejectOnce),
         option("reject_always", format!("Always reject {what} in this session"), PermissionOptionKind::RejectAlways),
     ];
+    options.retain(|option| can_change || option.option_id != ALLOW_PROJECT);
     if !can_be_remembered(request) {
         options.retain(|option| matches!(option.kind, PermissionOptionKind::AllowOnce | PermissionOptionKind::RejectOnce));
     }

@@ -78,6 +78,7 @@ fn approximate_bytes(body: &Body) -> usize {
         | Body::ToolUpdated(ToolUpdate { content: None, .. })
         | Body::MessageRemoved { .. }
         | Body::PermissionUpdated { .. }
+        | Body::PermissionForgotten { .. }
         | Body::PermissionResolved { .. }
         | Body::HookCompleted { changed: None, .. }
         | Body::Unknown(_) => 0,

@@ -31,6 +31,7 @@ pub(in crate::session) fn changes_grants(body: &Body) -> bool {
             others != SessionChange::default()
         }
         Body::SessionCreated { .. } | Body::SessionGranted { .. } | Body::ModeChanged { .. } | Body::BudgetRaised { .. } => true,
+        Body::PermissionForgotten { .. } => true,
         Body::PermissionResolved(PermissionDecision { permission_id, outcome, rule, .. }) => {
             let always = matches!(outcome, PermissionOutcome::AllowAlways | PermissionOutcome::RejectAlways);
             always && permission_id.is_some() && rule.is_some()

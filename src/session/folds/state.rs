@@ -164,6 +164,10 @@ impl SessionState {
             Body::PermissionResolved(PermissionDecision { permission_id: Some(id), outcome, rule, by, .. }) => {
                 self.resolved(id, *outcome, rule.as_ref(), by)
             }
+            Body::PermissionForgotten { rule, .. } => {
+                let forgotten = Rule::deserialize(rule).ok();
+                self.rules.retain(|rule| Some(rule) != forgotten.as_ref());
+            }
             Body::PlanUpdated { entries } => self.plan = entries.clone(),
             Body::UsageUpdated(UsageUpdate { usage, cost, context_tokens, .. }) => self.add_usage(*usage, *cost, *context_tokens),
             Body::CompactionStarted { .. } => self.compacting = true,

@@ -3,8 +3,9 @@
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
-use super::{SIZE, chat, completed, end};
+use super::{SIZE, answer, chat, completed, end};
 use crate::providers::lists::OK;
+use harness::steps::bash_call;
 use harness::{Home, Site};
 
 #[tokio::test]
@@ -169,5 +170,31 @@ async fn control_c_ends_the_program_on_the_terminal_and_not_the_chat() {
     terminal.until_times("\u{1b}[?2004h", 2).await;
     terminal.say("go\r").await;
     terminal.until_screen("an answer\n", SIZE).await;
+    end(terminal).await;
+}
+
+#[tokio::test]
+async fn rule_that_an_answer_added_is_shown_and_removed() {
+    let home = Home::new();
+    let steps = json!([{"tool_calls": [bash_call("echo a > a")]}, {"text": "one\n"}, {"tool_calls": [bash_call("echo a > a")]}, {"text": "two"}]);
+    let mut terminal = chat(&home, steps, &[]).await;
+    terminal.say("go\r").await;
+    terminal.until_screen("Allow `echo a > a`?", SIZE).await;
+    // Always in the directory.
+    answer(&mut terminal, "3").await;
+    terminal.until_screen("you allowed it (Always allow this command in this directory", SIZE).await;
+    terminal.until_screen("? keys · /help", SIZE).await;
+    terminal.say("/permissions\r").await;
+    terminal.until_screen("1   allow  bash `echo a > a` · your settings, in ", SIZE).await;
+    terminal.say("/permissions remove 2\r").await;
+    terminal.until_screen("there is no rule 2", SIZE).await;
+    terminal.say("\u{3}/permissions remove 1\r").await;
+    terminal.until_screen("removed: allow  bash", SIZE).await;
+    terminal.say("again\r").await;
+    terminal.until_screen("> again", SIZE).await;
+    terminal.until_screen("Allow `echo a > a`?", SIZE).await;
+    terminal.say("\u{1b}").await;
+    terminal.until_screen("cancelled", SIZE).await;
+    terminal.say("\u{3}").await;
     end(terminal).await;
 }

@@ -145,6 +145,8 @@ pub const CASES: &[Case] = &[
     case("_nuncio/file/search", r#"{"sessionId": "{session}", "query": "a"}"#),
     case("_nuncio/file/read", r#"{"sessionId": "{session}", "path": "poem.txt"}"#),
     case("_nuncio/session/jobs", SESSION),
+    case("_nuncio/permission/rules", SESSION),
+    case("_nuncio/permission/rules/remove", r#"{"sessionId": "{session}", "scope": "session", "rule": {"policy": "allow"}}"#),
     case("_nuncio/session/jobs/output", r#"{"sessionId": "{session}", "job": "1"}"#),
     case("_nuncio/session/jobs/kill", r#"{"sessionId": "{session}", "job": "1"}"#),
     case("_nuncio/session/background", SESSION),

@@ -6,12 +6,15 @@ use std::path::Path;
 
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
-use crate::config::check_settings;
+use super::data_paths::DataPaths;
+use super::parse::check_settings;
+use super::rule_paths::add_resolved_paths;
+use super::settings::Rule;
 use crate::error::{Error, Result};
 use crate::workspace::{create_private_dir, lock_files, read_small_text, real_path, replace_private};
 
 /// A settings file and its content; an absent file is empty.
-pub(in crate::cli) struct SettingsFile<'a> {
+pub(crate) struct SettingsFile<'a> {
     path: &'a Path,
     pub document: DocumentMut,
     /// Makes other commands that change the file wait.
@@ -20,7 +23,7 @@ pub(in crate::cli) struct SettingsFile<'a> {
 
 impl<'a> SettingsFile<'a> {
     /// Reads the file, which no other command changes until the value is dropped.
-    pub(in crate::cli) fn read(path: &'a Path) -> Result<SettingsFile<'a>> {
+    pub(crate) fn read(path: &'a Path) -> Result<SettingsFile<'a>> {
         let lock = real_path(path).parent().map(lock_files).transpose()?;
         let text = text(path)?.unwrap_or_default();
         let document = text.parse::<DocumentMut>();
@@ -34,18 +37,18 @@ impl<'a> SettingsFile<'a> {
     }
 
     /// Returns the table of this name, which is created if it does not exist.
-    pub(in crate::cli) fn table(&mut self, name: &str) -> Result<&mut dyn TableLike> {
+    pub(crate) fn table(&mut self, name: &str) -> Result<&mut dyn TableLike> {
         inner_table(self.document.as_table_mut(), name)
     }
 
-    pub(in crate::cli) fn add(&mut self, group: &str, name: &str, table: Table) -> Result<()> {
+    pub(crate) fn add(&mut self, group: &str, name: &str, table: Table) -> Result<()> {
         self.table(group)?.insert(name, Item::Table(table));
         Ok(())
     }
 
     /// Removes `name` from the table `group`, and the table if it is then empty. Returns whether it
     /// existed.
-    pub(in crate::cli) fn remove(&mut self, group: &str, name: &str) -> bool {
+    pub(crate) fn remove(&mut self, group: &str, name: &str) -> bool {
         let Some(table) = self.document.get_mut(group).and_then(Item::as_table_like_mut) else { return false };
         let existed = table.remove(name).is_some();
         if existed && table.is_empty() {
@@ -56,19 +59,19 @@ impl<'a> SettingsFile<'a> {
 
     /// Replaces the file, or the file to which a link leads. Fails if the settings would be
     /// invalid.
-    pub(in crate::cli) fn save(&self) -> Result<()> {
+    pub(crate) fn save(&self) -> Result<()> {
         self.save_after("")
     }
 
     /// Replaces the file, as [`SettingsFile::save`] does, by `comments` and the document.
-    pub(super) fn save_after(&self, comments: &str) -> Result<()> {
+    pub(crate) fn save_after(&self, comments: &str) -> Result<()> {
         replace(self.path, &format!("{comments}{}", self.document))
     }
 }
 
 /// Replaces a settings file by `text`, as [`replace`] does, unless its content is no longer
 /// `before`.
-pub(super) fn replace_if(path: &Path, before: Option<&str>, after: &str) -> Result<()> {
+pub(crate) fn replace_if(path: &Path, before: Option<&str>, after: &str) -> Result<()> {
     let _lock = real_path(path).parent().map(lock_files).transpose()?;
     if text(path)?.as_deref() != before {
         return Err(Error::invalid_params(format!("{} was changed by another program", path.display())));
@@ -77,7 +80,7 @@ pub(super) fn replace_if(path: &Path, before: Option<&str>, after: &str) -> Resu
 }
 
 /// Returns the text of a settings file, `None` if there is no such file.
-pub(super) fn text(path: &Path) -> Result<Option<String>> {
+pub(crate) fn text(path: &Path) -> Result<Option<String>> {
     match read_small_text(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -97,7 +100,7 @@ fn replace(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Returns a table in `outer`, which is created if it does not exist.
-pub(super) fn inner_table<'t>(outer: &'t mut dyn TableLike, name: &str) -> Result<&'t mut dyn TableLike> {
+pub(crate) fn inner_table<'t>(outer: &'t mut dyn TableLike, name: &str) -> Result<&'t mut dyn TableLike> {
     let mut created = Table::new();
     // Without settings of its own, the table has no header.
     created.set_implicit(true);
@@ -105,12 +108,12 @@ pub(super) fn inner_table<'t>(outer: &'t mut dyn TableLike, name: &str) -> Resul
     item.as_table_like_mut().ok_or_else(|| Error::invalid_params(format!("the setting {name} has a value, and is not a table")))
 }
 
-pub(in crate::cli) fn list(texts: &[String]) -> Item {
+pub(crate) fn list(texts: &[String]) -> Item {
     Item::Value(Value::Array(texts.iter().collect::<Array>()))
 }
 
 /// Appends a text to a list. What follows the last item, such as a comment, then follows the text.
-pub(in crate::cli) fn append(list: &mut Array, text: &str) {
+pub(crate) fn append(list: &mut Array, text: &str) {
     let mut added = Value::from(text);
     let last = list.len().checked_sub(1).and_then(|last| list.get_mut(last));
     if let Some(last) = last {
@@ -121,7 +124,7 @@ pub(in crate::cli) fn append(list: &mut Array, text: &str) {
 }
 
 /// Moves what follows the value `from` in its line to `to`.
-pub(super) fn move_suffix(from: &mut Value, to: &mut Value) {
+pub(crate) fn move_suffix(from: &mut Value, to: &mut Value) {
     if let Some(suffix) = from.decor().suffix().cloned() {
         to.decor_mut().set_suffix(suffix);
         from.decor_mut().set_suffix("");
@@ -129,9 +132,58 @@ pub(super) fn move_suffix(from: &mut Value, to: &mut Value) {
 }
 
 /// Fails if `name` cannot be the name of a table without quotes.
-pub(in crate::cli) fn check_name(name: &str) -> Result<()> {
+pub(crate) fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
         return Err(Error::invalid_params(format!("invalid name \"{name}\"")).hint("use letters, digits, `_` and `-`"));
     }
     Ok(())
+}
+
+/// Appends a permission rule to the settings file at `path`.
+pub(crate) fn add_rule(path: &Path, rule: &Rule) -> Result<()> {
+    let mut settings = SettingsFile::read(path)?;
+    let text = toml::to_string(rule).map_err(|error| Error::internal(format!("writing a rule: {error}")))?;
+    let table: DocumentMut = text.parse().map_err(|_| Error::internal("writing a rule"))?;
+    let rules = settings.table("permissions")?.entry("rules").or_insert(list(&[]));
+    match rules {
+        Item::ArrayOfTables(tables) => tables.push(table.as_table().clone()),
+        Item::Value(Value::Array(rules)) => {
+            let mut rule = table.as_table().clone().into_inline_table();
+            rule.fmt();
+            rules.push_formatted(Value::InlineTable(rule).decorated("\n  ", ""));
+            rules.set_trailing("\n");
+            rules.set_trailing_comma(true);
+        }
+        _ => return Err(Error::invalid_params("permissions.rules is not a list")),
+    }
+    settings.save()
+}
+
+/// Removes the permission rules that mean the same as `rule` from the settings file at `path`.
+pub(crate) fn remove_rule(path: &Path, rule: &Rule, places: &DataPaths) -> Result<()> {
+    let mut settings = SettingsFile::read(path)?;
+    let is_rule = |text: String| {
+        let mut rules: Vec<Rule> = toml::from_str(&text).into_iter().collect();
+        add_resolved_paths(&mut rules, places);
+        rules.contains(rule)
+    };
+    let permissions = settings.document.get_mut("permissions").and_then(Item::as_table_like_mut);
+    let removed = match permissions.and_then(|permissions| permissions.get_mut("rules")) {
+        Some(Item::ArrayOfTables(tables)) => {
+            let before = tables.len();
+            tables.retain(|table| !is_rule(table.to_string()));
+            before - tables.len()
+        }
+        Some(Item::Value(Value::Array(rules))) => {
+            let before = rules.len();
+            let text = |value: &Value| value.as_inline_table().map(|table| table.clone().into_table().to_string());
+            rules.retain(|value| !text(value).is_some_and(is_rule));
+            before - rules.len()
+        }
+        _ => 0,
+    };
+    if removed == 0 {
+        return Err(Error::not_found(format!("{} does not have this rule", path.display())));
+    }
+    settings.save()
 }
