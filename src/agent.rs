@@ -8,6 +8,7 @@ mod local_commands;
 mod messages;
 mod native;
 mod native_agent;
+mod plan_approval;
 mod prompt;
 mod repetition;
 mod request;

@@ -23,7 +23,7 @@ pub use budget::BudgetLimits;
 pub(crate) use budget::{BudgetLimit, Resource};
 pub use check::CheckResult;
 pub use cost::Cost;
-pub(crate) use plan::PLAN;
+pub(crate) use plan::{PLAN, PLAN_APPROVAL};
 pub use plan::{PlanEntry, PlanPriority, PlanStatus};
 pub(crate) use review::{FileDecision, HunkDecision, REVIEW, ReviewAnswer, ReviewDetails, ReviewEdit, ReviewResult};
 pub use review::{ReviewFile, ReviewHunk, ReviewOffer};

@@ -10,6 +10,7 @@ use super::answer::{AnswerPart, ModelAnswer};
 use super::context_window::ContextWindow;
 use super::fallback::Fallback;
 use super::native_agent::NativeAgent;
+use super::plan_approval::PlanApproval;
 use super::repetition::{CallPattern, RepeatedText, Repetition, RepetitionGuard};
 use super::step::{REPEATED, Steps, empty_twice};
 use crate::agent::bundle;
@@ -53,6 +54,7 @@ struct TurnRun<'a> {
     steps: Steps<'a>,
     guard: RepetitionGuard,
     verification: Verification<'a>,
+    approval: PlanApproval,
     /// The model made a call in the turn.
     has_calls: bool,
 }
@@ -80,7 +82,8 @@ impl<'a> TurnRun<'a> {
         }
         bundle::add(turn, environment).await?;
         let (guard, verification) = (RepetitionGuard::default(), Verification::new(turn, environment));
-        TurnRun { turn, environment, budget, window, steps, guard, verification, has_calls: false }.run().await
+        let approval = PlanApproval::new(turn);
+        TurnRun { turn, environment, budget, window, steps, guard, verification, approval, has_calls: false }.run().await
     }
 
     /// Sends requests to the model and runs the tool calls of its answers, until the model or a
@@ -122,7 +125,7 @@ impl<'a> TurnRun<'a> {
     }
 
     /// Returns whether an answer without calls ends the turn. A steering message that arrives
-    /// before the turn ends continues it, and so do failed checks.
+    /// before the turn ends continues it, and so do failed checks and an approved plan.
     async fn ends(&mut self, round: &Round) -> Result<bool> {
         if round.empty {
             return Err(empty_twice(self.steps.model().id()));
@@ -130,7 +133,9 @@ impl<'a> TurnRun<'a> {
         if round.stop != StopReason::EndTurn {
             return Ok(true);
         }
-        let continues = self.steer().await? || self.verification.failure().await?.is_some();
+        let continues = self.steer().await?
+            || self.verification.failure().await?.is_some()
+            || self.approval.continues(self.turn, self.environment).await?;
         if continues {
             self.guard = RepetitionGuard::default();
         } else if self.has_calls && self.environment.loaded.settings.verify.claims {

@@ -129,8 +129,8 @@ fn meaning(mode: Mode) -> &'static str {
         Mode::Ask => "Changes and commands need the user's permission.",
         Mode::AcceptEdits => "Changes of files in the directory need no permission, commands do.",
         Mode::Plan => {
-            "You have read-only access: investigate, then answer with a plan of the changes you propose. Changes and commands are \
-             denied; do not try them."
+            "You have read-only access: investigate, then answer with a plan of the changes you propose, and set its steps with the \
+             plan tool if you have it. Changes and commands are denied; do not try them."
         }
         Mode::Auto => "Changes and commands in the directory need no permission.",
     }

@@ -227,7 +227,7 @@ impl SessionEnvironment {
     }
 
     /// Returns how long a permission request waits for its answer.
-    pub(in crate::runtime) fn answer_timeout(&self) -> Duration {
+    pub(crate) fn answer_timeout(&self) -> Duration {
         Duration::from_secs(self.loaded.settings.permissions.timeout_s)
     }
 
