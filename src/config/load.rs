@@ -14,7 +14,7 @@ use super::named_files::{files_in_command, named_files};
 use super::narrow::{narrow, narrow_trusted};
 use super::parse::{invalid, parse, read};
 use super::project_program::{ProgramKind, ProjectProgram};
-use super::rule_paths::add_resolved_paths;
+use super::rule_paths::{add_resolved_paths, retain_rules_for};
 use super::secret::{CREDENTIALS_HINT, has_credentials};
 use super::settings::{Rule, Settings};
 use super::trust::{Trust, TrustStatus};
@@ -149,13 +149,9 @@ pub(crate) fn load_project(
     overrides: &Overrides,
 ) -> Result<LoadedSettings> {
     let mut loaded = merge_project(user, places, cwd, environment, overrides)?;
-    let scopes = [&mut loaded.settings.permissions.rules, &mut loaded.project_rules, &mut loaded.trusted_rules];
-    for rules in scopes {
-        if rules.iter().any(|rule| rule.directory.is_some()) {
-            let real = real_path(cwd);
-            rules.retain(|rule| rule.applies_in(&real));
-        }
-    }
+    retain_rules_for(&mut loaded.settings.permissions.rules, cwd);
+    retain_rules_for(&mut loaded.project_rules, cwd);
+    retain_rules_for(&mut loaded.trusted_rules, cwd);
     Ok(loaded)
 }
 

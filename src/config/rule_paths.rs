@@ -28,6 +28,15 @@ pub(super) fn add_resolved_paths(rules: &mut Vec<Rule>, places: &DataPaths) {
     *rules = all;
 }
 
+/// Removes the rules for other directories than `cwd` and those above it.
+pub(crate) fn retain_rules_for(rules: &mut Vec<Rule>, cwd: &Path) {
+    // Most users have no rule for a directory, which must be looked up.
+    if rules.iter().any(|rule| rule.directory.is_some()) {
+        let real = real_path(cwd);
+        rules.retain(|rule| rule.directory.as_ref().is_none_or(|directory| real.starts_with(directory)));
+    }
+}
+
 /// Normalizes a glob: `./src/` becomes `src`. The glob of a deny or ask rule also matches
 /// everything below its path.
 fn normalize_glob(glob: &str, policy: Policy) -> String {

@@ -1,7 +1,7 @@
 //! The types of all settings. `schema/config.json` is generated from these types.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -206,13 +206,6 @@ pub struct Rule {
     /// Only in sessions in this directory or below it: absolute, or with `~/`.
     pub directory: Option<PathBuf>,
     pub policy: Policy,
-}
-
-impl Rule {
-    /// Returns whether the rule applies to sessions in `cwd`, a path without symlinks.
-    pub(crate) fn applies_in(&self, cwd: &Path) -> bool {
-        self.directory.as_ref().is_none_or(|directory| cwd.starts_with(directory))
-    }
 }
 
 /// The kind of access that a tool call needs.

@@ -143,8 +143,8 @@ impl Client {
         }
     }
 
-    /// Returns whether the client may change the user's settings: it is on the standard streams of a
-    /// process of the user, or has the owner's token.
+    /// Returns whether the client may change the user's settings: it is on the standard streams of
+    /// this process, or has the owner's token.
     pub(in crate::api) fn is_owner(&self) -> bool {
         !self.is_model && (self.local.is_some() || self.principal == OWNER)
     }

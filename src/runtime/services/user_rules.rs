@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::config::{DataPaths, LoadedSettings, Overrides, Rule};
+use crate::config::{DataPaths, LoadedSettings, Overrides, Rule, retain_rules_for};
 use crate::error::{Error, Result};
-use crate::workspace::real_path;
 
 /// The rules of the user's settings as they are now.
 pub(crate) struct UserRules {
@@ -25,10 +24,9 @@ impl UserRules {
 
     /// Returns the rules for sessions in `cwd`.
     pub(crate) fn applying_in(&self, cwd: &Path) -> Vec<Rule> {
-        let rules = self.rules.read().clone();
-        // Most users have no rule for a directory, which must be looked up.
-        let real = rules.iter().any(|rule| rule.directory.is_some()).then(|| real_path(cwd));
-        rules.iter().filter(|rule| real.as_ref().is_none_or(|real| rule.applies_in(real))).cloned().collect()
+        let mut rules = self.rules.read().to_vec();
+        retain_rules_for(&mut rules, cwd);
+        rules
     }
 
     /// Returns whether rules can be added and removed.

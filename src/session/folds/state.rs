@@ -164,10 +164,7 @@ impl SessionState {
             Body::PermissionResolved(PermissionDecision { permission_id: Some(id), outcome, rule, by, .. }) => {
                 self.resolved(id, *outcome, rule.as_ref(), by)
             }
-            Body::PermissionForgotten { rule, .. } => {
-                let forgotten = Rule::deserialize(rule).ok();
-                self.rules.retain(|rule| Some(rule) != forgotten.as_ref());
-            }
+            Body::PermissionForgotten { rule, .. } => self.forget(rule),
             Body::PlanUpdated { entries } => self.plan = entries.clone(),
             Body::UsageUpdated(UsageUpdate { usage, cost, context_tokens, .. }) => self.add_usage(*usage, *cost, *context_tokens),
             Body::CompactionStarted { .. } => self.compacting = true,
@@ -209,6 +206,11 @@ impl SessionState {
         if matches!(outcome, PermissionOutcome::AllowAlways | PermissionOutcome::RejectAlways) {
             self.rules.extend(rule.and_then(|rule| Rule::deserialize(rule).ok()));
         }
+    }
+
+    fn forget(&mut self, rule: &Value) {
+        let forgotten = Rule::deserialize(rule).ok();
+        self.rules.retain(|rule| Some(rule) != forgotten.as_ref());
     }
 
     fn change(&mut self, change: &SessionChange) {
