@@ -2,6 +2,7 @@
 
 mod agents;
 mod arguments;
+mod background;
 mod chat;
 mod completions;
 mod demo;
@@ -107,6 +108,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
     check_several(&models, &args, &command)?;
     if let CliCommand::Run(options) = &command {
         options.add_to(&mut args.overrides)?;
+        background::begin(options.detached);
     }
     let style = log_style(&command);
     let names_cwd = args.cwd.is_some();
@@ -133,6 +135,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Token { command } => token::run(&bootstrap, command),
         CliCommand::Chat(options) => start_chat(bootstrap, options, demo_start, colours),
         CliCommand::Run(options) => on_worker(async move { run::run(app::build(bootstrap)?, options, colours).await }),
+        CliCommand::Ps { json } => on_worker(async move { background::list(app::build(bootstrap)?, json).await }),
         CliCommand::Tool(options) => on_worker(async move { tool::run(app::build(bootstrap)?, options, colours).await }),
         CliCommand::Eval(options) => on_worker(eval::run(bootstrap, models, options)),
         CliCommand::Agents { command } => {
@@ -195,6 +198,7 @@ fn run_without_settings(command: CliCommand, environment: &Environment, args: &C
             let traces = logging::start(environment, LogStyle::Command, &Telemetry::default());
             traces.and_then(|_traces| on_worker(replay::run(environment.clone(), args.cwd.clone(), options)))
         }
+        CliCommand::Run(options) if options.bg => background::start(),
         CliCommand::Config { command: Some(ConfigCommand::File(command)) } => app::paths(environment, &args.config, &args.data)
             .and_then(|places| on_runtime(projects::config_edit::run(environment, &places.file, command))),
         command => return ControlFlow::Continue(command),

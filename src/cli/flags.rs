@@ -103,6 +103,7 @@ impl CommonFlags {
                 sandbox: self.sandbox,
                 roots: self.roots,
                 json_answer: false,
+                background: false,
             },
             config: self.config,
             data: self.data_dir,
@@ -136,6 +137,12 @@ pub(super) enum CliCommand {
     Chat(ChatOptions),
     /// Run one or more prompts in order and exit
     Run(RunOptions),
+    /// Show the sessions that work, wait for you, or ended in the background
+    Ps {
+        /// Print a JSON line for each session
+        #[arg(long)]
+        json: bool,
+    },
     /// Fix a failing test in a sample repository, offline
     Demo {
         /// Allow every tool call

@@ -5,7 +5,7 @@ use clap::Command;
 const GROUPS: &[(&str, &[&str])] = &[
     ("Work", &["chat", "run", "demo", "eval", "replay", "tool"]),
     ("Serve editors, browsers and other agents", &["acp", "serve", "token"]),
-    ("Sessions and directories", &["sessions", "workspaces", "store", "trust"]),
+    ("Sessions and directories", &["sessions", "ps", "workspaces", "store", "trust"]),
     ("Set up", &["doctor", "login", "logout", "config", "models", "agents", "mcp", "schema", "update"]),
 ];
 

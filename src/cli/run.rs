@@ -17,6 +17,7 @@ use self::answer_schema::{AnswerSchema, without_fence};
 use self::input::RunInput;
 use self::message_file::MessageFile;
 use self::result::RunResult;
+use super::background;
 use super::errors::DENIED;
 use super::flags::run_options::{OutputFormat, RunOptions};
 use super::prompt_runner::PromptRunner;
@@ -81,12 +82,15 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     }
     let client = opening::client(&app, &options.session)?;
     let session = opening::open(&client, &options.session).await?;
+    if options.detached {
+        background::report(&session.0)?;
+    }
     if !options.ephemeral {
         listen();
     }
     let id = session.0.clone();
     let output = output(&app, &options, colours);
-    let approver = if matches!(input, RunInput::Lines) { Approver::None } else { Approver::for_terminal() };
+    let approver = approver(&input, options.detached);
     let code = match PromptRunner::new(client.clone(), session, output, approver.clone(), interrupted.clone()).await {
         Ok(runner) => {
             let runner = runner.with_budget(budget).with_attached(attached);
@@ -102,6 +106,14 @@ pub(crate) async fn run(app: Arc<App>, options: RunOptions, colours: Colours) ->
     app.leave(&interrupted).await;
     app.shut_down().await;
     code
+}
+
+fn approver(input: &RunInput, is_detached: bool) -> Approver {
+    match input {
+        _ if is_detached => Approver::Elsewhere,
+        RunInput::Lines => Approver::None,
+        RunInput::Prompts(_) | RunInput::Nothing => Approver::for_terminal(),
+    }
 }
 
 /// Deletes the session of `--ephemeral`. The hint of the error deletes it later.

@@ -50,6 +50,9 @@ fn narrow_value(path: &str, value: &mut Value, user: &Settings, ignored: &mut Ve
             (Some(Policy::Allow) | None, _) => false,
         },
         "permissions.timeout_s" => read(value).is_some_and(|seconds: u64| seconds <= user.permissions.timeout_s),
+        "permissions.background_timeout_s" => {
+            read(value).is_some_and(|seconds: u64| seconds <= user.permissions.background_timeout_s)
+        }
         "permissions.rules" => {
             remove_rules(value, Policy::Allow, "permissions.rules that allow", ignored);
             if user.permissions.default == Policy::Deny {

@@ -26,15 +26,19 @@ pub struct Overrides {
     pub json_answer: bool,
     /// The model may commit although no message asks for it.
     pub allow_commit: bool,
+    /// This process runs in the background: permission requests wait for a client for long.
+    pub background: bool,
 }
 
 impl Overrides {
     /// Returns whether an override applies only to turns in this process. The others can be set for
     /// a session.
     pub(crate) fn apply_to_process(&self) -> bool {
-        let Overrides { base_url, settings, system_prompt, tools, sandbox, roots, json_answer, allow_commit, .. } = self;
+        let Overrides { base_url, settings, system_prompt, tools, sandbox, roots, json_answer, allow_commit, background, .. } =
+            self;
         *json_answer
             || *allow_commit
+            || *background
             || base_url.is_some()
             || settings.is_some()
             || system_prompt.is_some()

@@ -113,6 +113,7 @@ pub const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("budget.session_max_wall_s", ProjectRight::Narrow),
     ("permissions.default", ProjectRight::Narrow),
     ("permissions.timeout_s", ProjectRight::Narrow),
+    ("permissions.background_timeout_s", ProjectRight::Narrow),
     ("permissions.rules", ProjectRight::Narrow),
     ("tools.max_concurrency", ProjectRight::Set),
     ("tools.client_files", ProjectRight::Nothing),
@@ -169,6 +170,8 @@ pub struct Permissions {
     /// Seconds that a permission request waits while no person's client is attached; then its turn
     /// ends.
     pub timeout_s: u64,
+    /// Seconds that a permission request of `nuncio run --bg` waits instead.
+    pub background_timeout_s: u64,
     /// Within a scope, the last matching rule decides. A deny of an outer scope cannot be
     /// overridden.
     pub rules: Vec<Rule>,
@@ -176,7 +179,7 @@ pub struct Permissions {
 
 impl Default for Permissions {
     fn default() -> Self {
-        Self { default: Policy::Ask, timeout_s: 300, rules: Vec::new() }
+        Self { default: Policy::Ask, timeout_s: 300, background_timeout_s: 86_400, rules: Vec::new() }
     }
 }
 

@@ -13,6 +13,9 @@ use crate::options::{OptionValue, Thinking};
 /// The origin of a session that another agent began.
 pub(crate) const DELEGATION: &str = "delegation";
 
+/// The origin of a session that a person began in a process in the background.
+pub(crate) const BACKGROUND: &str = "background";
+
 /// Settings of a session. An absent field did not change.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

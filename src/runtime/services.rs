@@ -216,6 +216,9 @@ impl Services {
     pub(crate) fn settings(&self, cwd: &Path) -> Result<LoadedSettings> {
         let mut loaded = load_project(&self.user, &self.places, cwd, &self.environment, &self.overrides)?;
         loaded.settings.permissions.rules = self.user_rules.applying_in(cwd);
+        if self.overrides.background {
+            loaded.settings.permissions.timeout_s = loaded.settings.permissions.background_timeout_s;
+        }
         loaded.check_tools(&self.tools.known(), &self.places, cwd)?;
         Ok(loaded)
     }

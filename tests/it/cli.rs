@@ -4,6 +4,7 @@ mod background;
 mod concurrent_changes;
 mod config_check;
 mod config_edit;
+mod detached;
 mod doctor;
 mod editor;
 mod hints;

@@ -21,7 +21,7 @@ use crate::api::views::view::SessionParams;
 use crate::config::NATIVE;
 use crate::content::BudgetLimits;
 use crate::error::{Error, Result};
-use crate::event::{Body, DELEGATION, SessionChange};
+use crate::event::{BACKGROUND, Body, DELEGATION, SessionChange};
 use crate::id::SessionId;
 use crate::options::{Mode, OptionValue, Thinking};
 use crate::protocol::acp;
@@ -112,7 +112,8 @@ impl Method for NewSession {
     async fn call(cx: CallContext, params: NewSessionParams) -> Result<Reply<CreatedSession>> {
         // A prompt of a model, and a tool call that started this process, delegate work.
         let delegated = cx.client.is_model || cx.app.services.depth() > 0;
-        create_session(cx, params, delegated.then_some(DELEGATION)).await
+        let background = cx.app.services.overrides.background.then_some(BACKGROUND);
+        create_session(cx, params, delegated.then_some(DELEGATION).or(background)).await
     }
 }
 

@@ -35,8 +35,8 @@ pub(crate) enum RuleScope {
 pub(crate) struct ScopedRule {
     pub scope: RuleScope,
     pub rule: Rule,
-    /// True if `_nuncio/permission/rules/remove` can remove it: the rules of a session, and those of
-    /// the user's settings for a directory.
+    /// True if `_nuncio/permission/rules/remove` can remove it: rules of a session, and of the
+    /// user's settings those for a directory.
     pub removable: bool,
 }
 

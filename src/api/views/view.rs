@@ -21,6 +21,7 @@ use crate::options::{Mode, OptionValue, Thinking};
 use crate::protocol::acp;
 use crate::session::folds::open_items::OpenMessage;
 use crate::session::folds::summary::{SessionSummary, SessionWork};
+use crate::session::folds::turns::TurnStatus;
 use crate::session::{Owners, Sessions};
 use crate::store::SessionRow;
 
@@ -76,6 +77,11 @@ impl Activity {
     /// Returns the stop reason of the newest turn. `None` if it runs, was cancelled or failed.
     pub(crate) fn stop_reason(&self) -> Option<StopReason> {
         self.work.last_turn.as_ref()?.stop_reason
+    }
+
+    /// Returns the status of the newest turn.
+    pub(crate) fn last_turn_status(&self) -> Option<TurnStatus> {
+        self.work.last_turn.as_ref().map(|turn| turn.status)
     }
 
     pub(crate) fn waiting(&self) -> bool {

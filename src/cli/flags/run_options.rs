@@ -74,6 +74,12 @@ pub(in crate::cli) struct RunOptions {
     /// Delete the session with its events and files when the command ends
     #[arg(long, conflicts_with_all = ["last", "resume"])]
     pub ephemeral: bool,
+    /// Run in a process of its own and print the id of its session; see nuncio ps
+    #[arg(long, conflicts_with_all = ["ephemeral", "json", "url"])]
+    pub bg: bool,
+    /// This is the process of --bg
+    #[arg(long, hide = true)]
+    pub detached: bool,
     /// Same as --mode auto: commands and edits in the project run without asking
     #[arg(long)]
     pub auto: bool,
@@ -111,6 +117,10 @@ pub(in crate::cli) struct SessionOptions {
     /// Set the title of the new session
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["last", "resume"], value_parser = title)]
     pub title: Option<String>,
+    /// Work in a new workspace (a git worktree): --worktree or --worktree=NAME
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "",
+          conflicts_with_all = ["last", "resume", "url"])]
+    pub worktree: Option<String>,
     /// Use the sessions of the nuncio server at URL, with the token in NUNCIO_TOKEN
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
@@ -148,6 +158,7 @@ impl RunOptions {
         overrides.json_answer = self.output_schema.is_some();
         overrides.tools.clone_from(&self.tools);
         overrides.allow_commit = self.allow_commit;
+        overrides.background = self.detached;
         Ok(())
     }
 
@@ -172,6 +183,8 @@ impl RunOptions {
             ("--resume", self.session.resume.is_some()),
             ("--title", self.session.title.is_some()),
             ("--ephemeral", self.ephemeral),
+            ("--bg", self.bg || self.detached),
+            ("--worktree", self.session.worktree.is_some()),
             ("--url", self.session.url.is_some()),
         ];
         given.into_iter().find_map(|(name, given)| given.then_some(name))

@@ -48,7 +48,7 @@ impl TerminalQuestions {
     pub(super) fn lines(&self) -> Option<Arc<TerminalLines>> {
         match &self.approver {
             Approver::Terminal(lines) => Some(lines.clone()),
-            Approver::None | Approver::Yes => None,
+            Approver::None | Approver::Elsewhere | Approver::Yes => None,
         }
     }
 
@@ -66,7 +66,7 @@ impl TerminalQuestions {
                 let choice = PermissionChoice::Kind(PermissionOptionKind::RejectOnce);
                 ask::send(&self.client, question.id, PermissionReply::new(choice)).await;
             }
-            Approver::None => {}
+            Approver::None | Approver::Elsewhere => {}
             Approver::Yes => {
                 let choice = PermissionChoice::Kind(PermissionOptionKind::AllowOnce);
                 ask::send(&self.client, question.id, PermissionReply::new(choice)).await;

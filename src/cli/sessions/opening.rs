@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::session_id::{resolve, unknown};
 use crate::api::{
-    App, GetStatus, ListSessions, ListSessionsParams, ListedSession, NewSessionParams, NoParams, OpenSessionParams,
-    SetConfigOption, SetMode, SetModeParams, SetOptionParams,
+    App, CreateWorkspace, CreateWorkspaceParams, GetStatus, ListSessions, ListSessionsParams, ListedSession, NewSessionParams,
+    NoParams, OpenSessionParams, SetConfigOption, SetMode, SetModeParams, SetOptionParams,
 };
 use crate::cli::flags::run_options::SessionOptions;
 use crate::cli::terminal::output::print_stderr;
@@ -13,6 +13,7 @@ use crate::client::SessionClient;
 use crate::client::remote::RemoteServer;
 use crate::config::Overrides;
 use crate::error::{Error, Result};
+use crate::event::BACKGROUND;
 use crate::id::{Seq, SessionId};
 use crate::terminal_text::output_line;
 
@@ -51,7 +52,11 @@ pub(in crate::cli) async fn open(client: &SessionClient, options: &SessionOption
             session.session_id
         }
         (None, false) => {
-            let params = NewSessionParams { title: options.title.clone(), ..NewSessionParams::default() };
+            let place = match &options.worktree {
+                Some(name) => in_workspace(client, name).await?,
+                None => NewSessionParams::default(),
+            };
+            let params = NewSessionParams { title: options.title.clone(), ..place };
             if client.server().is_some() {
                 return client.begin(on_server(client, params, overrides).await?).await;
             }
@@ -66,6 +71,20 @@ pub(in crate::cli) async fn open(client: &SessionClient, options: &SessionOption
     let opened = client.resume(OpenSessionParams::new(known.clone())).await?;
     adopt_flags(client, &known, overrides).await?;
     Ok(opened)
+}
+
+/// Creates a workspace, by default with a free name, for a session in it.
+async fn in_workspace(client: &SessionClient, name: &str) -> Result<NewSessionParams> {
+    let name = Some(name).filter(|name| !name.is_empty()).map(String::from);
+    let params = CreateWorkspaceParams { cwd: Some(client.app().cwd.clone()), name, branch: None, base: None };
+    let created = client.call::<CreateWorkspace>(params).await?;
+    let info = created.workspace.info;
+    for warning in &created.warnings {
+        print_stderr(format!("nuncio: {}\n", output_line(warning)));
+    }
+    let (name, path) = (output_line(&info.name), output_line(&info.path.to_string_lossy()));
+    print_stderr(format!("workspace {name}: {path}; to take over its changes: nuncio workspaces apply {name}\n"));
+    Ok(NewSessionParams::in_directory(info.path))
 }
 
 /// Adds the directory of the server and the flags of this command, which the server does not know.
@@ -113,7 +132,7 @@ async fn last_of_user(client: &SessionClient) -> Result<ListedSession> {
         None => "the server has no session to continue".into(),
     };
     let params = ListSessionsParams { cwd, ..ListSessionsParams::default() };
-    let last = first(client, params, |session| session.activity.origin().is_none()).await?;
+    let last = first(client, params, |session| session.activity.origin().is_none_or(|origin| origin == BACKGROUND)).await?;
     last.ok_or_else(|| Error::not_found(message).hint("another session: nuncio run --resume ID (nuncio sessions list)"))
 }
 

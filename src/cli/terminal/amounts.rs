@@ -20,6 +20,18 @@ pub(crate) fn local_time(time: &str) -> String {
     time.map(|time| time.with_timezone(&Local).format("%Y-%m-%d %H:%M").to_string()).unwrap_or_default()
 }
 
+/// Formats the time since a time of RFC 3339: `12 s`, `5 min`, `3 h`, `2 d`. An invalid time is
+/// empty.
+pub(crate) fn age(time: &str) -> String {
+    let Ok(time) = DateTime::parse_from_rfc3339(time) else { return String::new() };
+    match Local::now().signed_duration_since(time).num_seconds().max(0) {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds @ 60..3_600 => format!("{} min", seconds / 60),
+        seconds @ 3_600..86_400 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} d", seconds / 86_400),
+    }
+}
+
 /// Formats a duration: `0.8 s`, `42 s`, `3 min 5 s`, `2 h 4 min`.
 pub(crate) fn duration(time: Duration) -> String {
     match time.as_secs() {

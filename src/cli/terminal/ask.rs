@@ -18,6 +18,8 @@ use crate::terminal_text::question_line;
 pub(crate) enum Approver {
     /// Questions are not answered here.
     None,
+    /// A client of another process answers, if one comes.
+    Elsewhere,
     /// The user answers at the terminal.
     Terminal(Arc<TerminalLines>),
     /// Every question is answered with yes (`demo --yes`).
@@ -43,13 +45,13 @@ impl Approver {
         match self {
             Approver::None => None,
             Approver::Terminal(_) => Some(Responder::Person),
-            Approver::Yes => Some(Responder::Program),
+            Approver::Yes | Approver::Elsewhere => Some(Responder::Program),
         }
     }
 
     /// Returns whether questions are answered here.
     pub(crate) fn answers(&self) -> bool {
-        !matches!(self, Approver::None)
+        !matches!(self, Approver::None | Approver::Elsewhere)
     }
 }
 

@@ -34,8 +34,8 @@ pub(crate) struct SessionWork {
     pub last_turn: Option<LastTurn>,
     /// Tool calls without a result, oldest first.
     pub pending_tool_calls: Vec<PendingCall>,
-    /// `comparison` of agents or `delegation` by another agent; missing if a person created the
-    /// session.
+    /// `comparison` of agents, `delegation` by another agent or `background`, by `nuncio run --bg`;
+    /// missing if a person created the session in another way.
     pub origin: Option<String>,
     /// The hosted agent that works in the session; missing for nuncio's own agent.
     pub agent: Option<String>,
