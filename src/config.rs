@@ -5,6 +5,7 @@
 mod agent_settings;
 mod budget;
 mod changed_project;
+mod chat_settings;
 mod context_settings;
 mod data_paths;
 mod declared_checks;
@@ -35,6 +36,8 @@ mod worktree_origin;
 mod worktree_settings;
 
 pub(crate) use agent_settings::{AgentKind, AgentScope, HostedAgent, NATIVE};
+#[cfg_attr(not(feature = "cli"), allow(unused_imports))]
+pub(crate) use chat_settings::{ChatAction, ChatKey, ChatSettings, EditingMode, ProgramStatus};
 pub(crate) use context_settings::ContextSettings;
 pub(crate) use data_paths::{
     AGENT_PORT_VARIABLE, AGENT_SESSION_VARIABLE, DEPTH_VARIABLE, DataPaths, HIDDEN_VARIABLE, SESSION_VARIABLE,

@@ -18,7 +18,9 @@ mod hunks;
 mod info;
 mod input;
 mod jobs;
+mod key_actions;
 mod key_answers;
+mod key_table;
 mod keys;
 mod memory;
 mod mentions;
@@ -31,8 +33,10 @@ mod rules;
 mod screen;
 mod session;
 mod state;
+mod status_command;
 mod updates;
 mod view;
+mod vim;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -44,11 +48,12 @@ use self::drafts::Draft;
 use self::forms::{ChatForm, SessionForms};
 use self::info::SessionInfo;
 use self::input::ChatInput;
+use self::key_table::KeyTable;
 use self::keys::TerminalModes;
 use self::picker::SessionPicker;
 use self::screen::Screen;
 use self::session::ChatSession;
-use self::state::Chat;
+use self::state::{Chat, StatusCommand};
 use self::updates::{ChatTasks, ChatUpdate};
 use self::view::{ChatView, Overlay};
 use super::flags::run_options::ChatOptions;
@@ -107,8 +112,9 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
     let markdown = (!options.plain).then(|| MarkdownLayout { columns: columns(), colour });
     let rendering = RenderOptions { colour, markdown, watched: true, conversation: true, ..RenderOptions::default() };
     let renderer = TerminalRenderer::new(rendering, &app.cwd);
-    let notifier = Notifier::new(options.notify, &app.services.environment);
-    let mut view = ChatView::new(renderer, colour, notifier, app.places.data.join("chat-history.ndjson"));
+    let settings = &app.services.user.settings.chat;
+    let notifier = Notifier::new(options.notify, settings.program_status, &app.services.environment);
+    let mut view = ChatView::new(renderer, colour, notifier, app.places.data.join("chat-history.ndjson"), KeyTable::new(settings));
     view.plain = options.plain;
     let session = ChatSession::follow(client.clone(), id.clone(), 0).await?;
     let (draft, _) = Draft::open(session::draft_directory(&client, &id));
@@ -127,6 +133,7 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
         escaped: None,
         has_other_program: Arc::default(),
         held: None,
+        status: StatusCommand::new(&settings.status_command),
     };
     let _modes = (!options.plain).then(TerminalModes::enter).transpose()?;
     let prompt = options.words.join(" ");
@@ -192,8 +199,11 @@ impl Chat {
                 () = self.screen.gone() => break Ok(()),
                 () = self.screen.ready(), if !ready => continue,
             }
+            self.run_status_command();
             self.due.get_or_insert_with(|| Instant::now() + FRAME);
         };
+        self.view.control += &self.view.notifier.program_ends();
+        self.screen.control(&std::mem::take(&mut self.view.control));
         let rest = self.view.output.take();
         let unsent = self.view.composer.take();
         self.draft.save(&unsent);
@@ -292,6 +302,10 @@ impl Chat {
                         self.view.error(&error);
                     }
                 }
+            }
+            ChatUpdate::StatusText(text) => {
+                view.status_text = text;
+                self.status.end();
             }
             ChatUpdate::Jobs { running, ended } => self.show_jobs(running, &ended),
             ChatUpdate::Output(text) => view.print(&text),

@@ -27,7 +27,7 @@ pub(super) fn text(program: &Command) -> String {
     let grouped = |name: &str| name == "help" || GROUPS.iter().any(|(_, names)| names.contains(&name));
     let others = program.get_subcommands().filter(|command| !command.is_hide_set() && !grouped(command.get_name()));
     others.for_each(|command| text += &line(command));
-    text + "\n" + OPTIONS
+    text + OPTIONS
 }
 
 fn line(command: &Command) -> String {

@@ -28,11 +28,11 @@ pub fn narrow(table: &mut Table, user: &Settings) -> Vec<String> {
     ignored
 }
 
-/// Removes what a trusted project may not widen either: the sandbox, and the grants of the user.
-/// Returns the names of the removed settings.
+/// Removes what a trusted project may not widen either: the sandbox, the grants of the user, and
+/// the chat. Returns the names of the removed settings.
 pub(super) fn narrow_trusted(table: &mut Table, user: &Settings) -> Vec<String> {
     let mut limited = Table::new();
-    for section in ["sandbox", "trust"] {
+    for section in ["sandbox", "trust", "chat"] {
         limited.extend(table.remove_entry(section));
     }
     let ignored = narrow(&mut limited, user);

@@ -43,6 +43,7 @@ pub(super) fn parse(table: &Table, path: &Path) -> Result<Settings> {
     check_trust(&settings).map_err(|problem| invalid(path, problem))?;
     check_rules(&settings).map_err(|problem| invalid(path, problem))?;
     settings.budget.check().map_err(|problem| invalid(path, problem))?;
+    settings.chat.check().map_err(|problem| invalid(path, problem))?;
     model_settings::check(&settings.providers, &settings.models).map_err(|problem| invalid(path, problem))?;
     let has_credentials = |provider: &Provider| provider.base_url.as_deref().is_some_and(has_credentials);
     if let Some((name, _)) = settings.providers.iter().find(|(_, provider)| has_credentials(provider)) {

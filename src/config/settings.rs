@@ -10,6 +10,7 @@ use serde_with::skip_serializing_none;
 
 use super::agent_settings::AgentSettings;
 use super::budget::Budget;
+use super::chat_settings::ChatSettings;
 use super::context_settings::ContextSettings;
 use super::hook_settings::HookSettings;
 use super::mcp_settings::McpServer;
@@ -71,6 +72,7 @@ pub struct Settings {
     pub verify: VerifySettings,
     pub review: ReviewSettings,
     pub worktree: WorktreeSettings,
+    pub chat: ChatSettings,
     /// Rights of the programs of trusted projects outside of them, by directory. Only in the user's
     /// settings.
     pub trust: BTreeMap<PathBuf, ProjectGrants>,
@@ -143,6 +145,7 @@ pub const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("verify", ProjectRight::Nothing),
     ("review", ProjectRight::Nothing),
     ("worktree", ProjectRight::Nothing),
+    ("chat", ProjectRight::Nothing),
     ("trust", ProjectRight::Nothing),
     ("prompts", ProjectRight::Nothing),
 ];

@@ -13,6 +13,7 @@ mod requests;
 mod rows;
 mod screens;
 mod sessions;
+mod settings;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};

@@ -78,11 +78,23 @@ impl Method for ListSessions {
     const DOC: &'static str = "Lists the sessions that have a message, most recently updated first. `cwd` selects the sessions of one directory, \
          `archived` (include, only) adds or selects archived sessions, `cursor` returns the next page. \
          `_meta.nuncio`: children, true to also list the sessions of subagents; empty, true to also list sessions without a message. \
-         `_meta.nuncio` of each session: status, waiting, agent, lastTurn, pendingToolCalls, origin (missing if a person began the session, but for `background`), \
+         `_meta.nuncio` of each session: status, waiting, ownerPid, agent, lastTurn, turns, modelUsed, pendingToolCalls, origin (missing if a person began the session, but for `background`), \
          cost (US dollars), parentSessionId.";
     const META: MetaFields = MetaFields {
         params: &["children", "empty"],
-        result: &["status", "waiting", "lastTurn", "pendingToolCalls", "origin", "agent", "cost", "parentSessionId"],
+        result: &[
+            "status",
+            "waiting",
+            "ownerPid",
+            "lastTurn",
+            "turns",
+            "modelUsed",
+            "pendingToolCalls",
+            "origin",
+            "agent",
+            "cost",
+            "parentSessionId",
+        ],
         refuses_others: true,
     };
 

@@ -48,6 +48,9 @@ pub(crate) enum SessionStatus {
 pub(crate) struct Activity {
     status: SessionStatus,
     waiting: bool,
+    /// Id of the process that owns the session; missing if none does, or on another node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner_pid: Option<u32>,
     #[serde(flatten)]
     work: SessionWork,
 }
@@ -57,11 +60,12 @@ impl Activity {
     pub(crate) async fn listed(sessions: &Sessions, owners: &mut Owners<'_>, row: &SessionRow) -> Result<Activity> {
         if let Some(session) = sessions.owned(&row.id) {
             let claimed = session.is_busy();
-            return Ok(Activity::owned(session.log.state(SessionSummary::from_state), claimed));
+            let summary = session.log.state(SessionSummary::from_state);
+            return Ok(Activity::owned(summary, claimed, Some(std::process::id())));
         }
         let summary = SessionSummary::stored(row);
-        if owners.owns(row).await? {
-            return Ok(Activity::owned(summary, false));
+        if let Some(pid) = owners.owner(row).await? {
+            return Ok(Activity::owned(summary, false, pid));
         }
         // The owner may have ended the turn and released the session after the row was read.
         let read_again = if summary.turn().is_some() { sessions.row(&row.id).await.ok() } else { None };
@@ -88,6 +92,15 @@ impl Activity {
         self.waiting
     }
 
+    /// Returns the number of turns, and the model of the newest request.
+    pub(crate) fn turns(&self) -> (u64, Option<&str>) {
+        (self.work.turns.unwrap_or_default(), self.work.model_used.as_deref())
+    }
+
+    pub(crate) fn owner_pid(&self) -> Option<u32> {
+        self.owner_pid
+    }
+
     pub(crate) fn origin(&self) -> Option<&str> {
         self.work.origin.as_deref()
     }
@@ -101,9 +114,10 @@ impl Activity {
     }
 
     /// Creates the activity of a session with a live owner. `claimed`: a turn is about to start.
-    fn owned(summary: SessionSummary, claimed: bool) -> Activity {
+    fn owned(summary: SessionSummary, claimed: bool, owner_pid: Option<u32>) -> Activity {
         let busy = claimed || summary.turn().is_some();
-        Activity::new(if busy { SessionStatus::Busy } else { SessionStatus::Idle }, summary)
+        let status = if busy { SessionStatus::Busy } else { SessionStatus::Idle };
+        Activity { owner_pid, ..Activity::new(status, summary) }
     }
 
     /// Creates the activity of a session without a live owner.
@@ -113,7 +127,7 @@ impl Activity {
     }
 
     fn new(status: SessionStatus, summary: SessionSummary) -> Activity {
-        Activity { status, waiting: !summary.open_permissions.is_empty(), work: summary.work }
+        Activity { status, waiting: !summary.open_permissions.is_empty(), owner_pid: None, work: summary.work }
     }
 }
 
@@ -219,14 +233,14 @@ impl Method for GetSession {
         let id = &params.session_id;
         // The owner first: the state is then at least as new.
         let read = async || {
-            let owned = sessions.owners().owns(&sessions.row(id).await?).await?;
+            let owner = sessions.owners().owner(&sessions.row(id).await?).await?;
             let session = sessions.open_read_only(id).await?;
-            Ok((owned || session.is_owned(), session))
+            Ok((owner.or_else(|| session.is_owned().then(|| Some(std::process::id()))), session))
         };
-        let (mut owned, mut session) = read().await?;
-        if !owned && session.log.state(|state| state.turn.is_some()) {
+        let (mut owner, mut session) = read().await?;
+        if owner.is_none() && session.log.state(|state| state.turn.is_some()) {
             // A process may have taken the session in between.
-            (owned, session) = read().await?;
+            (owner, session) = read().await?;
         }
         let children = children(sessions, id).await?;
         let claimed = session.is_busy();
@@ -234,8 +248,11 @@ impl Method for GetSession {
         let setup = session.agent().setup(&session.log).await.unwrap_or_default();
         let agent_rules = session.agent().own_rules(&session.log);
         let cwd = session.log.state(|state| state.cwd.clone());
-        let unavailable = if owned { None } else { unavailable(sessions, id, &cwd).await? };
-        let activity = |summary| if owned { Activity::owned(summary, claimed) } else { Activity::unowned(summary) };
+        let unavailable = if owner.is_some() { None } else { unavailable(sessions, id, &cwd).await? };
+        let activity = |summary| match owner {
+            Some(pid) => Activity::owned(summary, claimed, pid),
+            None => Activity::unowned(summary),
+        };
         let view = session.log.state_at_head(|state, head| SessionView {
             session_id: id.clone(),
             cwd: state.cwd.clone(),
@@ -254,8 +271,8 @@ impl Method for GetSession {
             children,
             created_at: timestamp(state.created_ms),
             updated_at: timestamp(state.updated_ms),
-            turn_id: state.turn.clone().filter(|_| owned),
-            open_message: state.open_messages.last().filter(|_| owned).map(OpenMessageView::from_message),
+            turn_id: state.turn.clone().filter(|_| owner.is_some()),
+            open_message: state.open_messages.last().filter(|_| owner.is_some()).map(OpenMessageView::from_message),
             head,
             context_tokens: state.context_tokens,
             usage: state.turns.total().0.unwrap_or_default(),

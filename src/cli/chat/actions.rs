@@ -104,7 +104,7 @@ impl Chat {
         match row.command {
             ChatCommand::Help => {
                 let others = self.view.commands.iter().filter(|command| commands::parse(&command.value).is_none());
-                let help = commands::help(&others.cloned().collect::<Vec<_>>());
+                let help = commands::help(&others.cloned().collect::<Vec<_>>(), &self.view.keys.text());
                 self.view.print(&help);
             }
             ChatCommand::Model if argument.is_empty() => self.tasks.list_models(),
@@ -140,6 +140,10 @@ impl Chat {
                 self.session.client.require_local("/memory")?;
                 let text = memory::add(self.session.client.app(), &self.directory(), argument)?;
                 self.view.print(&text);
+            }
+            ChatCommand::Keys => {
+                let keys = self.view.keys.text();
+                self.view.print(&keys);
             }
             ChatCommand::Jobs => self.jobs(argument).await?,
             ChatCommand::Background => self.move_to_background().await?,

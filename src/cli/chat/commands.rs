@@ -23,6 +23,7 @@ pub(crate) enum ChatCommand {
     Help,
     Hooks,
     Jobs,
+    Keys,
     Mcp,
     Memory,
     Mode,
@@ -93,6 +94,7 @@ pub(crate) const COMMANDS: &[CommandRow] = &[
     row("permissions", "[remove NUMBER]", "Show the rules and what each tool may do, or remove a rule", ChatCommand::Permissions),
     row("jobs", "[NUMBER | kill NUMBER]", "List the background jobs, show the output of one, or kill it", ChatCommand::Jobs),
     row("bg", "", "Let the running command continue in the background (also Ctrl-B)", ChatCommand::Background),
+    row("keys", "", "Show the keys (also ?)", ChatCommand::Keys),
     row("mcp", "", "Show the tools of MCP servers", ChatCommand::Mcp),
     row("hooks", "", "Show the hooks of the settings", ChatCommand::Hooks),
     row("memory", "project|user TEXT", "Add a line to AGENTS.md", ChatCommand::Memory),
@@ -101,32 +103,13 @@ pub(crate) const COMMANDS: &[CommandRow] = &[
 
 const ALIASES: &[(&str, &str)] = &[("sessions", "resume"), ("exit", "quit"), ("clear", "new")];
 
-pub(crate) const KEYS: &str = "
-Enter         sends; while a turn runs, the message joins it
-Tab           completes; while a turn runs: sends after it; else moves to a permission request
-Shift-Tab     sets the next mode: ask, accept-edits, plan
-1 2 3 …       answer the request
-Alt-Enter     begins a line (also Ctrl-J); Up and Down recall earlier texts
-Esc           stops the turn, and gives the waiting texts back; twice: the last text again
-?             shows these keys, if the text is empty
-Ctrl-B        lets the running command continue in the background
-Ctrl-C        empties the text, else stops the turn, else quits when pressed twice
-Ctrl-G        edits the text in $VISUAL or $EDITOR
-Ctrl-R        searches the texts that you sent; again: the next one
-Ctrl-V        attaches the image in the clipboard
-Ctrl-O        shows what is omitted, or the whole request; again: the conversation
-Ctrl-L        prints the last turns again
-@path         completes a file and sends its content; @path#L3-9 only these lines, @dir/ its list
-!command      runs a command, and adds its output to the conversation
-";
-
-/// Returns the help of the chat. `others` are the commands of the agent.
-pub(crate) fn help(others: &[CompletionCandidate]) -> String {
+/// Returns the help of the chat. `others` are the commands of the agent, `keys` the list of keys.
+pub(crate) fn help(others: &[CompletionCandidate], keys: &str) -> String {
     let own = COMMANDS.iter().map(|row| (format!("/{} {}", row.name, row.argument), row.about.to_owned()));
     let others = others.iter().map(|command| (command.value.clone(), command.about.clone()));
     let line = |(command, about): (String, String)| format!("{:<25} {about}\n", command.trim_end());
     let lines: String = own.map(line).chain(others.map(line)).collect();
-    format!("{lines}{KEYS}")
+    format!("{lines}{keys}")
 }
 
 /// Returns the command that a text begins with, and its argument.

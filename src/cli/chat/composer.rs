@@ -127,8 +127,7 @@ impl Composer {
     pub(crate) fn delete_to_line_end(&mut self) {
         let start = self.cursor;
         self.end();
-        self.text.replace_range(start..self.cursor, "");
-        self.cursor = start;
+        self.delete_from_to(start);
     }
 
     /// Deletes the text from `start`, in bytes, to the cursor.
@@ -138,6 +137,34 @@ impl Composer {
 
     pub(crate) fn left(&mut self) {
         self.cursor = self.before();
+    }
+
+    /// Moves the cursor to the left, not beyond the start of its line.
+    pub(crate) fn left_in_line(&mut self) {
+        if self.cursor > self.line_start() {
+            self.left();
+        }
+    }
+
+    /// Moves the cursor to the start of the next word.
+    pub(crate) fn next_word(&mut self) {
+        let rest = &self.text[self.cursor..];
+        let word = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let blanks = rest[word..].len() - rest[word..].trim_start().len();
+        self.cursor = self.outside(self.cursor + word + blanks).end;
+    }
+
+    /// Deletes to the start of the next word.
+    pub(crate) fn delete_next_word(&mut self) {
+        let start = self.cursor;
+        self.next_word();
+        self.delete_from_to(start);
+    }
+
+    /// Deletes the text from `start` to the cursor, which a movement has passed.
+    fn delete_from_to(&mut self, start: usize) {
+        self.text.replace_range(start..self.cursor, "");
+        self.cursor = start;
     }
 
     pub(crate) fn right(&mut self) {

@@ -8,9 +8,11 @@ use super::question::ChatQuestion;
 use super::rows::{shortened, wrapped, wrapped_words};
 use super::screen::Screen;
 use super::view::{ChatView, Overlay};
+use super::vim::VimState;
 use crate::cli::terminal::amounts::tokens;
 use crate::cli::terminal::lines::QUIET;
 use crate::cli::terminal::status_line::MARKS;
+use crate::config::EditingMode;
 use crate::terminal_text::output_line;
 
 /// Maximum width of the rows. A row that is wider than the terminal after a resize leaves remains
@@ -30,6 +32,8 @@ impl ChatView {
     /// screen.
     pub(crate) fn draw(&mut self, screen: &mut Screen) {
         self.drawn_for = (self.is_quiet(), self.quits_within().is_some());
+        let state = self.program_state();
+        self.control += &self.notifier.program_status(state, self.info.title.as_deref().unwrap_or_default());
         screen.control(&std::mem::take(&mut self.control));
         let size = crossterm::terminal::size().ok().filter(|(columns, height)| *columns > 0 && *height > 0);
         let (columns, height) = size.unwrap_or((80, 24));
@@ -65,7 +69,7 @@ impl ChatView {
             Some(completion) => completion.rows(columns, height - 2 - shown),
             None => (Vec::new(), 0),
         };
-        let space = (height - 2 - shown).saturating_sub(candidates.0.len());
+        let space = (height - 2 - shown - usize::from(!self.status_text.is_empty())).saturating_sub(candidates.0.len());
         rows.drain(..rows.len().saturating_sub(space));
         let cursor = (rows.len() + composer.cursor.0 - first, composer.cursor.1 + 2);
         let mark = self.mark();
@@ -74,6 +78,9 @@ impl ChatView {
         }
         let (candidates, selected) = candidates;
         rows.extend(candidates.into_iter().enumerate().map(|(at, row)| if at == selected { row } else { self.dim(&row) }));
+        if !self.status_text.is_empty() {
+            rows.push(self.dim(&shortened(&format!("  {}", self.status_text), columns)));
+        }
         rows.push(self.dim(&shortened(&self.status(columns), columns)));
         (rows, cursor)
     }
@@ -160,7 +167,9 @@ impl ChatView {
             1 => Some("1 job".into()),
             several => Some(format!("{several} jobs")),
         };
-        let parts = [Some(keys.into()), Some(self.info.mode.clone()), jobs, Some(model), context, cost, Some(self.place())];
+        let editing = (self.keys.editing == EditingMode::Vim && self.vim != VimState::Insert).then(|| "NORMAL".into());
+        let parts =
+            [Some(keys.into()), editing, Some(self.info.mode.clone()), jobs, Some(model), context, cost, Some(self.place())];
         let mut row = String::new();
         for part in parts.into_iter().flatten().filter(|part| !part.is_empty()) {
             let part = output_line(&part);

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::stdio::stdin;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
-use super::commands::{self, ArgumentValues, CompletionCandidate};
+use super::commands::{ArgumentValues, CompletionCandidate};
 use super::completion::{self, Completion, ComposerWord, WordKind};
 use super::forms::ChatForm;
 use super::history;
@@ -19,6 +19,7 @@ use super::picker::PickerAction;
 use super::question::QuestionChoice;
 use super::state::Chat;
 use super::view::{Overlay, PRESSED_AGAIN, RejectReason};
+use crate::config::{ChatAction, EditingMode};
 use crate::content::{FormAnswer, ReviewAnswer};
 use crate::error::{Error, Result};
 use crate::event::Delivery;
@@ -172,21 +173,17 @@ impl Chat {
         if self.completion_key(key) {
             return Ok(false);
         }
+        if let Some(action) = self.view.keys.action(&key) {
+            return self.act(action, input).await.map(|()| false);
+        }
         match key.code {
             _ if is_control(&key, 'c') => return self.interrupt().await,
             _ if is_control(&key, 'd') && is_empty => return Ok(true),
-            _ if is_control(&key, 'z') => self.suspend().await?,
-            _ if is_control(&key, 'g') => self.edit_text(input).await?,
-            _ if is_control(&key, 'v') => self.attach_clipboard().await?,
-            _ if is_control(&key, 'o') => self.show_folded(),
-            _ if is_control(&key, 'r') => self.search_history(),
-            _ if is_control(&key, 'b') => self.move_to_background().await?,
-            _ if is_control(&key, 'l') => {
-                let id = self.session.id.clone();
-                self.show_session(&id, true).await?;
+            KeyCode::Char('?') if is_empty => {
+                let keys = self.view.keys.text();
+                self.view.print(&keys);
             }
-            KeyCode::Char('?') if is_empty => self.view.print(commands::KEYS),
-            KeyCode::BackTab => self.next_mode().await?,
+            _ if self.vim_key(key) => self.start_completion(),
             KeyCode::Tab => self.tab().await?,
             KeyCode::Esc => self.escape().await?,
             KeyCode::Enter if key.modifiers.is_empty() && self.view.form.as_ref().is_some_and(ChatForm::is_focused) => {
@@ -253,6 +250,11 @@ impl Chat {
         Ok(())
     }
 
+    /// Handles a key as a command of vi, if the settings want it. Returns false for another key.
+    fn vim_key(&mut self, key: KeyEvent) -> bool {
+        self.view.keys.editing == EditingMode::Vim && self.view.vim.key(&mut self.view.composer, key)
+    }
+
     /// Returns whether a turn or a command of the user runs.
     fn works(&self) -> bool {
         self.view.busy || !self.view.shell.is_empty()
@@ -282,7 +284,7 @@ impl Chat {
     }
 
     /// Sets the next mode: ask, accept-edits, plan, and ask again. From `auto`, it is `ask`.
-    async fn next_mode(&mut self) -> Result<()> {
+    pub(super) async fn next_mode(&mut self) -> Result<()> {
         let next = match self.view.info.mode.parse() {
             Ok(Mode::Ask) => Mode::AcceptEdits,
             Ok(Mode::AcceptEdits) => Mode::Plan,
@@ -310,6 +312,7 @@ impl Chat {
     /// Removes and returns the text of the composer, and adds it to the history.
     pub(super) fn take_text(&mut self) -> String {
         self.view.completion = None;
+        self.view.vim.insert();
         let text = self.view.composer.take();
         history::add(&self.view.history_file, &text);
         text
@@ -317,11 +320,12 @@ impl Chat {
 
     /// Handles a key of the open completion. Returns whether it was one.
     fn completion_key(&mut self, key: KeyEvent) -> bool {
+        let searches = self.view.keys.action(&key) == Some(ChatAction::Search);
         let Some(completion) = &mut self.view.completion else { return false };
         match key.code {
             KeyCode::Up => completion.select(false),
             KeyCode::Down => completion.select(true),
-            _ if is_control(&key, 'r') && completion.word.kind == WordKind::History => completion.select(true),
+            _ if searches && completion.word.kind == WordKind::History => completion.select(true),
             KeyCode::Esc => self.view.completion = None,
             KeyCode::Tab => self.accept_candidate(),
             // A command that is typed whole is run.

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::rows::shortened;
 use crate::api::{ListedSession, SessionStatus};
-use crate::cli::terminal::amounts::local_time;
+use crate::cli::terminal::amounts::age;
 use crate::content::Cost;
 use crate::id::SessionId;
 use crate::terminal_text::output_line;
@@ -18,10 +18,14 @@ pub(crate) struct PickerRow {
     id: SessionId,
     cwd: PathBuf,
     title: String,
-    /// Date and time of the last change, in UTC.
-    updated: String,
+    /// Time since the last change.
+    age: String,
     state: &'static str,
-    agent: Option<String>,
+    /// The process that owns the session.
+    pid: Option<String>,
+    /// The hosted agent, or the model of the newest request.
+    works: Option<String>,
+    turns: u64,
     cost: Option<Cost>,
 }
 
@@ -34,11 +38,14 @@ impl PickerRow {
             (false, SessionStatus::Idle) => "open",
             (false, SessionStatus::None) => "",
         };
+        let (turns, model) = activity.turns();
         PickerRow {
             title: output_line(session.title.as_deref().unwrap_or_default()),
-            updated: output_line(&local_time(&session.updated_at)),
+            age: age(&session.updated_at),
             state,
-            agent: activity.agent().map(output_line),
+            pid: activity.owner_pid().map(|pid| format!("pid {pid}")),
+            works: activity.agent().or(model).map(output_line),
+            turns,
             cost: activity.cost(),
             id: session.session_id,
             cwd: session.cwd,
@@ -46,19 +53,26 @@ impl PickerRow {
     }
 
     fn matches(&self, filter: &str) -> bool {
-        let text = format!("{} {} {}", self.title, self.cwd.display(), self.id.as_str()).to_lowercase();
+        let works = self.works.as_deref().unwrap_or_default();
+        let text = format!("{} {} {} {works}", self.title, self.cwd.display(), self.id.as_str()).to_lowercase();
         filter.to_lowercase().split_whitespace().all(|word| text.contains(word))
     }
 
     fn row(&self, with_directory: bool, columns: usize) -> String {
         let directory = with_directory.then(|| output_line(&self.cwd.to_string_lossy()));
         let cost = self.cost.map(|cost| cost.to_string());
-        let facts = [Some(self.state.to_owned()).filter(|state| !state.is_empty()), self.agent.clone(), directory, cost];
+        let turns = match self.turns {
+            0 => None,
+            1 => Some("1 turn".into()),
+            several => Some(format!("{several} turns")),
+        };
+        let state = Some(self.state.to_owned()).filter(|state| !state.is_empty());
+        let facts = [state, self.works.clone(), turns, directory, cost, self.pid.clone()];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
         let id = output_line(self.id.as_str());
         let title = shortened(if self.title.is_empty() { &id } else { &self.title }, (columns / 2).max(16));
         let padding = " ".repeat((columns / 2).max(16).saturating_sub(title.width()));
-        shortened(format!("{}  {title}{padding}  {}", self.updated, facts.join(" · ")).trim_end(), columns)
+        shortened(format!("{:>6}  {title}{padding}  {}", self.age, facts.join(" · ")).trim_end(), columns)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::drafts::Draft;
@@ -34,6 +35,26 @@ pub(super) struct Chat {
     pub has_other_program: Arc<AtomicBool>,
     /// When Esc was pressed last without anything to stop.
     pub escaped: Option<Instant>,
+    /// The user's command for a text above the status row.
+    pub status: StatusCommand,
     /// A key that answers, unless more input follows at once.
     pub held: Option<HeldKey>,
+}
+
+/// The user's command for a text above the status row, and the state for which it ran last.
+pub(super) struct StatusCommand {
+    pub arguments: Vec<String>,
+    pub shown: Value,
+    pub is_running: bool,
+}
+
+impl StatusCommand {
+    pub(super) fn new(arguments: &[String]) -> StatusCommand {
+        StatusCommand { arguments: arguments.to_vec(), shown: Value::Null, is_running: false }
+    }
+
+    /// Records that the command has ended.
+    pub(super) fn end(&mut self) {
+        self.is_running = false;
+    }
 }

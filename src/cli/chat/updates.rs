@@ -62,6 +62,8 @@ pub(crate) enum ChatUpdate {
         running: Vec<String>,
         ended: Vec<JobDetails>,
     },
+    /// The text of the user's status command; empty if it failed.
+    StatusText(String),
     /// Text to print.
     Output(String),
     /// The difference of the working tree, as git prints it.

@@ -12,11 +12,13 @@ use super::composer::Composer;
 use super::forms::ChatForm;
 use super::hunks::HunkReview;
 use super::info::SessionInfo;
+use super::key_table::KeyTable;
 use super::output_queue::OutputQueue;
 use super::pager::Pager;
 use super::picker::SessionPicker;
 use super::question::ChatQuestion;
 use super::rows::wrapped_words;
+use super::vim::VimState;
 use crate::cli::terminal::activity::{CurrentWork, TurnActivity};
 use crate::cli::terminal::lines::QUIET;
 use crate::cli::terminal::notify::Notifier;
@@ -27,7 +29,7 @@ use crate::error::Error;
 use crate::event::{Body, Event, PermissionDecision, ToolEnd};
 use crate::id::{MessageId, PermissionId, ToolCallId};
 use crate::terminal_text::{output, output_line};
-use crate::transcript::{Transcript, TranscriptBlock};
+use crate::transcript::{Transcript, TranscriptBlock, TurnEndReason};
 
 /// The time within which a key counts as pressed twice.
 pub(super) const PRESSED_AGAIN: Duration = Duration::from_secs(1);
@@ -96,10 +98,22 @@ pub(crate) struct ChatView {
     pub last_answer: String,
     pub notifier: Notifier,
     pub history_file: PathBuf,
+    pub keys: KeyTable,
+    pub vim: VimState,
+    /// The text above the status row.
+    pub status_text: String,
+    /// The newest turn that ended since the session is shown has failed.
+    pub failed: Option<bool>,
 }
 
 impl ChatView {
-    pub(crate) fn new(renderer: TerminalRenderer, colour: bool, notifier: Notifier, history_file: PathBuf) -> ChatView {
+    pub(crate) fn new(
+        renderer: TerminalRenderer,
+        colour: bool,
+        notifier: Notifier,
+        history_file: PathBuf,
+        keys: KeyTable,
+    ) -> ChatView {
         ChatView {
             transcript: Transcript::default(),
             renderer,
@@ -134,6 +148,10 @@ impl ChatView {
             last_answer: String::new(),
             notifier,
             history_file,
+            keys,
+            vim: VimState::default(),
+            status_text: String::new(),
+            failed: None,
         }
     }
 
@@ -145,7 +163,7 @@ impl ChatView {
         (self.completion, self.overlay, self.reason) = (None, None, None);
         (self.questions, self.queue) = (Vec::new(), Vec::new());
         (self.busy, self.context, self.cost) = (false, (0, 0), None);
-        (self.jobs, self.starts_job) = (Vec::new(), false);
+        (self.jobs, self.starts_job, self.failed) = (Vec::new(), false, None);
         self.info = SessionInfo { cwd: std::mem::take(&mut self.info.cwd), ..SessionInfo::default() };
         self.commands = super::completion::own_commands();
         self.last_answer.clear();
@@ -209,7 +227,8 @@ impl ChatView {
                 self.busy = true;
                 self.set_title();
             }
-            TranscriptBlock::TurnEnd { cost, duration, .. } => {
+            TranscriptBlock::TurnEnd { cost, duration, reason, .. } => {
+                self.failed = Some(matches!(reason, TurnEndReason::Failed { .. }));
                 self.busy = false;
                 self.questions.clear();
                 self.cost = Cost::sum(self.cost, *cost);

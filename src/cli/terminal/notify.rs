@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use base64::Engine;
 use clap::ValueEnum;
 
-use crate::config::Environment;
+use crate::config::{Environment, ProgramStatus};
 use crate::terminal_text::output_line;
 
 /// Minimum duration of a turn whose end is notified.
@@ -29,16 +30,47 @@ pub(crate) struct Notifier {
     mode: NotifyMode,
     /// The terminal shows messages (OSC 9).
     messages: bool,
+    /// The terminal shows the state of programs (OSC 7501).
+    states: bool,
+    /// The state that was reported last.
+    reported: String,
     /// The terminal has the focus, as far as it reports this.
     pub focused: bool,
 }
 
 impl Notifier {
     /// Creates notifications for the terminal that the environment names.
-    pub(crate) fn new(mode: NotifyMode, environment: &Environment) -> Notifier {
+    pub(crate) fn new(mode: NotifyMode, status: ProgramStatus, environment: &Environment) -> Notifier {
         let is = |name, values: &[&str]| environment.get(name).is_some_and(|value| values.contains(&value));
         let messages = is("TERM_PROGRAM", &["iTerm.app", "WezTerm", "ghostty"]) || is("TERM", &["xterm-kitty", "xterm-ghostty"]);
-        Notifier { mode, messages: messages && mode == NotifyMode::Auto, focused: true }
+        let states = match status {
+            ProgramStatus::Auto => is("TERM_PROGRAM", &["ghostty", "cmux", "tuios"]) || is("TERM", &["xterm-ghostty"]),
+            ProgramStatus::On => true,
+            ProgramStatus::Off => false,
+        };
+        let messages = messages && mode == NotifyMode::Auto;
+        Notifier { mode, messages, states, reported: String::new(), focused: true }
+    }
+
+    /// Returns the report of a state, if the terminal shows states and this one is new. `title` is
+    /// that of the session.
+    pub(crate) fn program_status(&mut self, state: &str, title: &str) -> String {
+        if !self.states {
+            return String::new();
+        }
+        let encoded = base64::engine::general_purpose::STANDARD.encode(line(title).as_bytes());
+        let title = if title.is_empty() { String::new() } else { format!(":title={encoded}") };
+        let report = format!("\x1b]7501;state={state}:app=nuncio{title}\x07");
+        if report == self.reported {
+            return String::new();
+        }
+        self.reported.clone_from(&report);
+        report
+    }
+
+    /// Returns the report that the program has ended.
+    pub(crate) fn program_ends(&self) -> String {
+        if self.states { "\x1b]7501;state=clear\x07".into() } else { String::new() }
     }
 
     /// Returns the notification that a permission request waits.
@@ -71,7 +103,6 @@ pub(crate) fn title(text: &str) -> String {
 /// Returns the sequence that copies a text to the clipboard of the terminal (OSC 52). `None` if the
 /// text is too long.
 pub(crate) fn copy(text: &str) -> Option<String> {
-    use base64::Engine;
     let encoded = base64::engine::general_purpose::STANDARD.encode(text);
     (encoded.len() <= COPY_BYTES_MAX).then(|| format!("\x1b]52;c;{encoded}\x07"))
 }

@@ -39,6 +39,10 @@ pub(crate) struct SessionWork {
     pub origin: Option<String>,
     /// The hosted agent that works in the session; missing for nuncio's own agent.
     pub agent: Option<String>,
+    /// Number of turns; missing if the session has none, or as `lastTurn`.
+    pub turns: Option<u64>,
+    /// `PROVIDER/NAME` of the model of the newest request; missing before the first.
+    pub model_used: Option<String>,
     /// Total cost of the session's model requests and of its subagents that have ended, in US
     /// dollars; missing if no price is known.
     pub cost: Option<Cost>,
@@ -68,6 +72,8 @@ impl SessionSummary {
             pending_tool_calls: calls.collect(),
             origin: state.settings.origin.clone(),
             agent: state.settings.agent.clone(),
+            turns: Some(state.turns.started()).filter(|turns| *turns > 0),
+            model_used: state.turns.last().and_then(|last| last.model.as_deref().map(String::from)),
             cost: state.turns.total().1,
         };
         let open_permissions = state.open_permissions.iter().map(|open| open.request.permission_id.clone()).collect();

@@ -103,6 +103,8 @@ pub struct TurnRecords {
     asks: (Vec<PermissionId>, u64),
     usage: Option<Usage>,
     cost: Option<Cost>,
+    /// Number of turns that have started.
+    started: u64,
 }
 
 impl TurnRecords {
@@ -173,6 +175,7 @@ impl TurnRecords {
 
     fn start(&mut self, by: Option<Actor>, event: &Event) {
         let Some(id) = &event.turn_id else { return };
+        self.started += 1;
         self.turns.push(TurnRecord {
             turn: LastTurn { turn_id: id.clone(), status: TurnStatus::Running, stop_reason: None, error: None, cause: None },
             by,
@@ -263,7 +266,13 @@ impl TurnRecords {
     /// Copies the newest turn and the totals.
     pub(in crate::session) fn newest(&self) -> TurnRecords {
         let turns = self.turns.last().cloned().into_iter().collect();
-        TurnRecords { turns, open_children: Vec::new(), asks: self.asks.clone(), usage: self.usage, cost: self.cost }
+        let TurnRecords { asks, usage, cost, started, .. } = self;
+        TurnRecords { turns, open_children: Vec::new(), asks: asks.clone(), usage: *usage, cost: *cost, started: *started }
+    }
+
+    /// Returns the number of turns that have started.
+    pub(crate) fn started(&self) -> u64 {
+        self.started
     }
 
     /// Returns the newest turn.

@@ -22,11 +22,16 @@ pub(crate) struct Owners<'a> {
 impl Owners<'_> {
     /// Returns whether a live process owns the session with this row.
     pub(crate) async fn owns(&mut self, row: &SessionRow) -> Result<bool> {
+        self.owner(row).await.map(|owner| owner.is_some())
+    }
+
+    /// Returns the live process that owns the session with this row. `Some(None)`: on another node.
+    pub(crate) async fn owner(&mut self, row: &SessionRow) -> Result<Option<Option<u32>>> {
         let sessions = self.sessions;
         let owner = if sessions.store.has_nodes() {
-            let Some(incarnation) = row.owner else { return Ok(false) };
+            let Some(incarnation) = row.owner else { return Ok(None) };
             if incarnation == sessions.store.incarnation() {
-                return Ok(sessions.owns(&row.id));
+                return Ok(sessions.owns(&row.id).then(|| Some(std::process::id())));
             }
             let nodes = match &self.nodes {
                 Some(nodes) => nodes,
@@ -36,7 +41,10 @@ impl Owners<'_> {
         } else {
             sessions.claims.owner(&row.id).await?
         };
-        Ok(owner.is_some_and(|owner| self.is_owner(&row.id, owner)))
+        Ok(owner.and_then(|owner| {
+            let pid = Some(owner.pid).filter(|_| owner.remote.is_none());
+            self.is_owner(&row.id, owner).then_some(pid)
+        }))
     }
 
     /// Returns whether the process with this address is alive and owns the session that it has

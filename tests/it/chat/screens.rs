@@ -15,6 +15,8 @@ fn normalized(screen: &str, home: &Home) -> String {
     for (pattern, with) in [
         ("/tmp/[^ ]*", "DIR…"),
         ("[◐◓◑◒]", "*"),
+        ("▸ +[0-9]+ (s|min) ", "▸ AGE "),
+        ("pid [0-9]+", "pid N"),
         ("[0-9.]+ s( |$|\n)", "N s$1"),
         ("sess_[0-9a-f]+", "SESSION"),
         ("nuncio [0-9]+[.][0-9.]+", "nuncio VERSION"),

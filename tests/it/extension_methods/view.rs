@@ -57,7 +57,10 @@ async fn session_view_reports_status() {
     agent.call("session/close", json!({"sessionId": session})).await;
     let listed = agent.call("session/list", json!({})).await;
     let last_turn = json!({"turnId": asking["turnId"], "status": "cancelled"});
-    let expected = json!({"status": "none", "waiting": false, "lastTurn": last_turn, "pendingToolCalls": []});
+    assert_eq!(activity["ownerPid"], agent.pid);
+    let expected = json!({
+        "status": "none", "waiting": false, "lastTurn": last_turn, "turns": 1, "modelUsed": asking["model"], "pendingToolCalls": [],
+    });
     assert_eq!(listed["sessions"][0]["_meta"]["nuncio"], expected);
     let closed = agent.view(&session).await;
     assert_eq!(shown(&closed), (json!("none"), json!(false), false), "{closed}");

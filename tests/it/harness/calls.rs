@@ -21,6 +21,9 @@ pub fn changing_calls(session: &str, permission: &str) -> Vec<(&'static str, Str
         ("POST", path("/close"), json!({})),
         ("POST", path("/fork"), json!({})),
         ("POST", path("/execute"), json!({"command": "true"})),
+        ("POST", path("/background"), json!({})),
+        ("DELETE", path("/jobs/1"), json!({})),
+        ("POST", path("/rules/remove"), json!({"scope": "session", "rule": {"policy": "allow"}})),
         ("POST", path("/compact"), json!({})),
         ("POST", path("/archive"), json!({})),
         ("POST", path("/unarchive"), json!({})),
@@ -37,7 +40,7 @@ pub fn changing_calls(session: &str, permission: &str) -> Vec<(&'static str, Str
 /// Returns the path of each route that reads a session.
 pub fn reading_paths(session: &str) -> Vec<String> {
     let routes = session_routes().into_iter().filter(|(method, _)| method == "GET");
-    routes.map(|(_, path)| path.replace("{sessionId}", session).replace("{name}", "a.txt")).collect()
+    routes.map(|(_, path)| path.replace("{sessionId}", session).replace("{name}", "a.txt").replace("{job}", "1")).collect()
 }
 
 /// Returns the method and the path of each published route of one session or permission request.

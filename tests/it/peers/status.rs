@@ -178,7 +178,7 @@ async fn permission_list_covers_all_processes() {
         for open in all["permissions"].as_array().unwrap() {
             assert!(open["turnId"].is_string(), "{open}");
             assert_eq!(open["toolCall"]["title"], "`true`", "{open}");
-            assert_eq!(open["options"].as_array().unwrap().len(), 4, "{open}");
+            assert_eq!(open["options"].as_array().unwrap().len(), 5, "{open}");
         }
     }
     for session in &sessions {

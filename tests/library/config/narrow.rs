@@ -41,7 +41,7 @@ fn each_setting_declares_what_a_project_may_do_with_it() {
 fn each_right_to_narrow_is_implemented() {
     let user = Settings::default();
     let narrower = "[budget]\nmax_requests = 1\nmax_tokens = 1\nmax_cost = 0.5\nmax_wall_s = 1\nsession_max_requests = 1\n\
-                    session_max_tokens = 1\nsession_max_cost = 0.5\nsession_max_wall_s = 1\n[permissions]\ndefault = \"deny\"\ntimeout_s = 1\nrules = [{ policy = \"deny\" }]\n\
+                    session_max_tokens = 1\nsession_max_cost = 0.5\nsession_max_wall_s = 1\n[permissions]\ndefault = \"deny\"\ntimeout_s = 1\nbackground_timeout_s = 1\nrules = [{ policy = \"deny\" }]\n\
                     [sandbox]\nmode = \"read-only\"\nnetwork = false\n[lsp.x]\ncommand = []\n";
     let mut table: Table = toml::from_str(narrower).expect("settings");
     let expected = table.clone();

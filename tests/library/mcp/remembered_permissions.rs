@@ -11,6 +11,7 @@ fn remembered_rule_without_a_definition_does_not_apply() {
         kind: Some(AccessKind::Mcp),
         path: None,
         pattern: pattern.map(Into::into),
+        directory: None,
         policy,
     };
     let cases = [
