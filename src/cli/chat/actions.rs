@@ -141,6 +141,10 @@ impl Chat {
                 let text = memory::add(self.session.client.app(), &self.directory(), argument)?;
                 self.view.print(&text);
             }
+            ChatCommand::Doctor => {
+                self.session.client.require_local("/doctor")?;
+                self.tasks.run_doctor();
+            }
             ChatCommand::Keys => {
                 let keys = self.view.keys.text();
                 self.view.print(&keys);

@@ -44,7 +44,7 @@ impl PickerRow {
             age: age(&session.updated_at),
             state,
             pid: activity.owner_pid().map(|pid| format!("pid {pid}")),
-            works: activity.agent().or(model).map(output_line),
+            works: activity.agent().or(model.and_then(|model| model.rsplit('/').next())).map(output_line),
             turns,
             cost: activity.cost(),
             id: session.session_id,

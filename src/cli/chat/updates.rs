@@ -14,6 +14,7 @@ use crate::api::{
     CommandView, GetResult, GetResultParams, ListAgents, ListAgentsParams, ListCommands, ListModels, ListModelsParams,
     ListSessions, ListSessionsParams, ListTools, ListToolsParams, ModelView, SearchFiles, SearchFilesParams, SessionParams,
 };
+use crate::cli::projects::doctor;
 use crate::client::SessionClient;
 use crate::config::Policy;
 use crate::error::{Error, Result};
@@ -176,6 +177,12 @@ impl ChatTasks {
             let lines: String = tools.map(line).collect();
             Ok(ChatUpdate::Output(if lines.is_empty() { format!("{none}\n") } else { lines }))
         });
+    }
+
+    /// Checks the model and the programs that nuncio uses.
+    pub(crate) fn run_doctor(&self) {
+        let app = self.client.app().clone();
+        self.start(async move { doctor::lines(&app).await.map(ChatUpdate::Output) });
     }
 
     /// Runs a command line of the user in a directory, until `cancel`. If `shared` is true, its

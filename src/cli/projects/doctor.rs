@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 
 use super::doctor_programs::{self, Finding};
+use crate::api::App;
 use crate::app::{self, Bootstrap};
 use crate::cli::projects::config::with_project;
 use crate::cli::terminal::output::print;
@@ -21,14 +22,16 @@ use crate::terminal_text::output_line;
 /// How long `doctor` waits for the first event of a model.
 const DOCTOR_MODEL: Duration = Duration::from_secs(30);
 
-/// The checks that were printed.
+/// The checks so far.
 #[derive(Default)]
 struct Report {
     failures: u32,
+    /// The lines, unless they are printed at once.
+    lines: Option<String>,
 }
 
 impl Report {
-    /// Prints the line of a check.
+    /// Adds the line of a check, or prints it.
     fn line(&mut self, name: &str, finding: impl Into<Finding>) -> Result<()> {
         let (mark, text) = match finding.into() {
             Finding::Ok(text) => ("ok  ", text),
@@ -38,7 +41,12 @@ impl Report {
                 ("FAIL", text)
             }
         };
-        print(format!("{mark} {name:9} {}\n", output_line(&text)))
+        let line = format!("{mark} {name:9} {}\n", output_line(&text));
+        match &mut self.lines {
+            Some(lines) => lines.push_str(&line),
+            None => print(line)?,
+        }
+        Ok(())
     }
 }
 
@@ -58,6 +66,20 @@ pub(crate) async fn doctor(bootstrap: Bootstrap) -> Result<u8> {
     let store = Store::open(&data, bootstrap.loaded.settings.store.postgres()).await;
     report.line("store", store.map(|store| store.place()).map_err(|error| error.to_string()))?;
     let app: Arc<_> = app::build(bootstrap)?;
+    check(&app, &mut report).await?;
+    app.shut_down().await;
+    Ok(u8::from(report.failures > 0))
+}
+
+/// Returns the lines about a running application.
+pub(in crate::cli) async fn lines(app: &Arc<App>) -> Result<String> {
+    let mut report = Report { lines: Some(String::new()), ..Report::default() };
+    check(app, &mut report).await?;
+    Ok(report.lines.unwrap_or_default())
+}
+
+/// Checks the keys, the model and the programs of an application.
+async fn check(app: &Arc<App>, report: &mut Report) -> Result<()> {
     let (models, settings) = (&app.services.models, &app.services.user.settings);
     for (provider, source) in models.key_sources(settings) {
         report.line("key", Finding::Ok(format!("{provider}: from {source}")))?;
@@ -80,12 +102,11 @@ pub(crate) async fn doctor(bootstrap: Bootstrap) -> Result<u8> {
     report.line("shell", shell_line(shell).await)?;
     // Invalid settings were reported.
     if let Ok(loaded) = app.services.settings(&app.cwd) {
-        for (name, finding) in doctor_programs::check(&app, &loaded).await {
+        for (name, finding) in doctor_programs::check(app, &loaded).await {
             report.line(name, finding)?;
         }
     }
-    app.shut_down().await;
-    Ok(u8::from(report.failures > 0))
+    Ok(())
 }
 
 /// Sends one short request and waits until the answer starts, which verifies the base URL, the key

@@ -25,6 +25,7 @@ async fn commands_show_and_change_the_session() {
         ("/permissions\r", "ask    bash"),
         ("/mcp\r", "no MCP server"),
         ("/hooks\r", "tool.execute.before: true checked"),
+        ("/doctor\r", "ok   model     scripted:"),
         ("/thinking high\r", "thinking high"),
         ("/memory project Use tabs.\r", "added to "),
         ("/memory somewhere x\r", "project or user"),

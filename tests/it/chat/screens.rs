@@ -13,7 +13,7 @@ fn normalized(screen: &str, home: &Home) -> String {
     let work = home.work();
     let mut text = screen.replace(work.parent().unwrap().to_str().unwrap(), "DIR");
     for (pattern, with) in [
-        ("/tmp/[^ ]*", "DIR…"),
+        ("/tmp/[^ \n]*", "DIR…"),
         ("[◐◓◑◒]", "*"),
         ("▸ +[0-9]+ (s|min) ", "▸ AGE "),
         ("pid [0-9]+", "pid N"),
