@@ -39,6 +39,7 @@ pub(crate) use sessions::command_list::{CommandView, ListCommands};
 pub(crate) use sessions::file_read::{ReadFile, ReadFileParams};
 pub(crate) use sessions::file_search::{SearchFiles, SearchFilesParams};
 pub(crate) use sessions::fork::{ForkParams, ForkSession};
+pub(crate) use sessions::resource_list::ListResources;
 pub(crate) use sessions::session::{
     CloseSession, DeleteSession, NewSession, NewSessionParams, OpenSessionParams, ResumeSession, SessionPlace,
 };

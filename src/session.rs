@@ -40,7 +40,7 @@ pub(crate) use sessions::registration::{REGISTER, REGISTERED, Register};
 pub use turn::Turn;
 pub use turn::agent::{
     Agent, AgentChoice, AgentInfo, AgentOption, AgentProgram, AgentSetup, Agents, CommandRequest, CommandResult,
-    ExternalTurnStarter, HostedProcess, OfferedTool, SessionSetup,
+    ExternalTurnStarter, HostedProcess, McpResource, OfferedTool, SessionSetup,
 };
 pub use turn::capacity::Capacity;
 pub(crate) use turn::request::TurnQuestion;

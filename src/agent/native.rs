@@ -16,6 +16,8 @@ use crate::content::StopReason;
 use crate::context::commands::SlashCommand;
 use crate::error::Result;
 use crate::runtime::services::Services;
+#[cfg(feature = "mcp")]
+use crate::session::McpResource;
 use crate::session::context_report::ContextReport;
 use crate::session::message::IncomingMessage;
 use crate::session::{
@@ -76,6 +78,11 @@ impl Agent for NativeAgent {
 
     fn has_background_work(&self) -> bool {
         !self.background_jobs().is_empty()
+    }
+
+    #[cfg(feature = "mcp")]
+    fn resources(&self) -> BoxFuture<'_, Vec<McpResource>> {
+        Box::pin(crate::runtime::mcp::prompts::resources(&self.mcp))
     }
 
     fn jobs(&self) -> Option<Arc<Jobs>> {

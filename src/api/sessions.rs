@@ -9,6 +9,7 @@ pub(super) mod file_read;
 pub(super) mod file_search;
 pub(super) mod fork;
 pub(super) mod message_list;
+pub(super) mod resource_list;
 pub(super) mod session;
 pub(super) mod session_list;
 pub(super) mod title;

@@ -13,6 +13,7 @@ use super::sessions::file_read;
 use super::sessions::file_search;
 use super::sessions::fork;
 use super::sessions::message_list;
+use super::sessions::resource_list;
 use super::sessions::session;
 use super::sessions::session_list;
 use super::sessions::title;
@@ -36,7 +37,7 @@ use super::workspaces;
 use super::workspaces::apply;
 
 /// All methods.
-pub static METHODS: [MethodRow; 61] = [
+pub static METHODS: [MethodRow; 62] = [
     MethodRow::new::<initialize::Initialize>(),
     MethodRow::new::<initialize::Authenticate>(),
     MethodRow::new::<initialize::Logout>(),
@@ -80,6 +81,7 @@ pub static METHODS: [MethodRow; 61] = [
     MethodRow::new::<command_list::ListCommands>(),
     MethodRow::new::<file_search::SearchFiles>(),
     MethodRow::new::<file_read::ReadFile>(),
+    MethodRow::new::<resource_list::ListResources>(),
     MethodRow::new::<status::ListTools>(),
     MethodRow::new::<status::ListAgents>(),
     MethodRow::new::<agent_processes::StopAgents>(),

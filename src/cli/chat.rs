@@ -22,6 +22,7 @@ mod key_actions;
 mod key_answers;
 mod key_table;
 mod keys;
+mod links;
 mod memory;
 mod mentions;
 mod output_queue;

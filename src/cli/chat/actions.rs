@@ -138,8 +138,8 @@ impl Chat {
             }
             ChatCommand::Memory => {
                 self.session.client.require_local("/memory")?;
-                let text = memory::add(self.session.client.app(), &self.directory(), argument)?;
-                self.view.print(&text);
+                let path = memory::add(self.session.client.app(), &self.directory(), argument)?;
+                self.view.print_path("added to", &path);
             }
             ChatCommand::Doctor => {
                 self.session.client.require_local("/doctor")?;
@@ -224,7 +224,7 @@ impl Chat {
         let failed = |error| Error::io(format_args!("writing {}", path.display()), error);
         let mut written = std::fs::File::options().write(true).create_new(true).open(&path).map_err(failed)?;
         std::io::Write::write_all(&mut written, text.as_bytes()).map_err(failed)?;
-        self.view.print(&format!("wrote {}\n", path.display()));
+        self.view.print_path("wrote", &path);
         Ok(())
     }
 

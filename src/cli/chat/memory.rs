@@ -2,7 +2,7 @@
 //! AGENTS.md.
 
 use std::io::{ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::api::App;
 use crate::error::{Error, Kind, Result};
@@ -11,9 +11,9 @@ use crate::workspace::{self, FileChange, followed_path};
 /// Maximum size of a line of `/memory`, in bytes.
 const MEMORY_BYTES_MAX: usize = 4000;
 
-/// Adds a line to an AGENTS.md, which is `project` or `user`, followed by the text. Returns a
-/// message with the path.
-pub(super) fn add(app: &App, directory: &Path, argument: &str) -> Result<String> {
+/// Adds a line to an AGENTS.md, which is `project` or `user`, followed by the text. Returns the
+/// path.
+pub(super) fn add(app: &App, directory: &Path, argument: &str) -> Result<PathBuf> {
     let (scope, text) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let directory = match scope {
         "project" => directory.to_owned(),
@@ -40,7 +40,7 @@ pub(super) fn add(app: &App, directory: &Path, argument: &str) -> Result<String>
     content.extend_from_slice(format!("{separator}- {text}\n").as_bytes());
     let change = FileChange::Put { real: &real, bytes: &content, like: None };
     workspace::commit(&[change]).map_err(|change| failed(change.error))?;
-    Ok(format!("added to {}; new sessions read it\n", path.display()))
+    Ok(path)
 }
 
 /// Lists the hooks of the settings of a directory.

@@ -12,7 +12,8 @@ use super::info::SessionInfo;
 use super::picker::PickerRow;
 use crate::api::{
     CommandView, GetResult, GetResultParams, ListAgents, ListAgentsParams, ListCommands, ListModels, ListModelsParams,
-    ListSessions, ListSessionsParams, ListTools, ListToolsParams, ModelView, SearchFiles, SearchFilesParams, SessionParams,
+    ListResources, ListSessions, ListSessionsParams, ListTools, ListToolsParams, ModelView, SearchFiles, SearchFilesParams,
+    SessionParams,
 };
 use crate::cli::projects::doctor;
 use crate::client::SessionClient;
@@ -36,6 +37,8 @@ const LAST_LINES: usize = 3;
 const LAST_LINES_BYTES: usize = 2 << 10;
 /// Maximum number of sessions that the picker lists.
 const SESSIONS_MAX: usize = 500;
+/// Maximum number of resources of MCP servers that complete a word.
+const RESOURCES_MAX: usize = 20;
 /// Maximum number of paths that complete a word.
 const PATHS_MAX: usize = 50;
 
@@ -134,7 +137,8 @@ impl ChatTasks {
                 WordKind::Argument(ArgumentValues::Files) => paths(&client, &id, &word.text).await?,
                 WordKind::Path => {
                     let query = word.text.trim_start_matches('@').trim_start_matches('"');
-                    paths(&client, &id, query).await?.into_iter().map(mention).collect()
+                    let files = paths(&client, &id, query).await?.into_iter().map(mention);
+                    files.chain(resources(&client, &id, query).await).collect()
                 }
             };
             Ok(ChatUpdate::Candidates(word, candidates))
@@ -267,6 +271,15 @@ async fn paths(client: &SessionClient, id: &SessionId, query: &str) -> Result<Ve
     let params = SearchFilesParams { session_id: id.clone(), query: query.into(), limit: Some(PATHS_MAX) };
     let found = client.call::<SearchFiles>(params).await?;
     Ok(found.paths.iter().map(|path| candidate(path, "")).collect())
+}
+
+/// Returns the resources of MCP servers whose mention contains the query.
+async fn resources(client: &SessionClient, id: &SessionId, query: &str) -> Vec<CompletionCandidate> {
+    // Servers without resources and those of a hosted agent are no error.
+    let Ok(listed) = client.call::<ListResources>(SessionParams { session_id: id.clone() }).await else { return Vec::new() };
+    let mentions =
+        listed.resources.iter().map(|resource| candidate(&format!("@{}:{}", resource.server, resource.uri), &resource.name));
+    mentions.filter(|mention| mention.value.to_lowercase().contains(&query.to_lowercase())).take(RESOURCES_MAX).collect()
 }
 
 /// Writes a path as a mention in a message.

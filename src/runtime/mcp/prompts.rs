@@ -1,8 +1,10 @@
 //! Prompts of MCP servers as slash commands, and resources that a message of the user attaches.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use rmcp::model::{ContentBlock, JsonObject, Prompt, PromptMessage, ResourceContents, Role};
+use futures_util::future::join_all;
+use rmcp::model::{ContentBlock, JsonObject, Prompt, PromptMessage, Resource, ResourceContents, Role};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -15,8 +17,8 @@ use crate::limits;
 use crate::mcp::{CallError, McpConnection};
 use crate::runtime::calls::permission::{DENIED_BY_RULE, denies_mcp_tool};
 use crate::runtime::environment::session_environment::SessionEnvironment;
-use crate::session::Turn;
 use crate::session::message::IncomingMessage;
+use crate::session::{McpResource, Turn};
 use crate::toolkit::mcp_tool_names;
 use crate::tools::mcp::valid_image;
 use crate::workspace::one_line;
@@ -28,6 +30,9 @@ const MCP_PROMPT_BYTES_MAX: usize = 256 << 10;
 const MCP_ATTACHED_BYTES_MAX: usize = 2 * MCP_PROMPT_BYTES_MAX;
 /// Maximum number of resources of MCP servers that a message attaches.
 const MCP_ATTACHED_MAX: usize = 8;
+
+/// Time limit of a list of resources for a completion.
+const LIST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The start of the names of the slash commands.
 const PREFIX: &str = "mcp__";
@@ -141,6 +146,25 @@ fn call_error(error: CallError) -> String {
         CallError::Cancelled => "cancelled".into(),
         CallError::Disconnected(why) | CallError::Failed(why) => why,
     }
+}
+
+/// Lists the resources of the servers that are ready. A server that does not answer has none.
+pub(crate) async fn resources(mcp: &SessionMcp) -> Vec<McpResource> {
+    let ready = mcp.ready();
+    let lists = ready.iter().filter(|server| server.offer.resources).map(|server| async {
+        let listed = match connection(server).await {
+            Ok(connection) => connection.resources(server.timeout.min(LIST_TIMEOUT)).await.unwrap_or_default(),
+            Err(_) => Vec::new(),
+        };
+        let resource = |found: Resource| McpResource {
+            server: server.name.clone(),
+            uri: found.uri.clone(),
+            name: found.name.clone(),
+            description: found.description.clone(),
+        };
+        listed.into_iter().map(resource).collect::<Vec<_>>()
+    });
+    join_all(lists).await.concat()
 }
 
 /// Reads a resource.

@@ -67,6 +67,11 @@ pub trait Agent: Send + Sync + 'static {
         Box::pin(async { Arc::default() })
     }
 
+    /// Returns the resources of the session's MCP servers that are ready.
+    fn resources(&self) -> BoxFuture<'_, Vec<McpResource>> {
+        Box::pin(async { Vec::new() })
+    }
+
     /// Returns the options of a hosted agent that is running. nuncio's own agent returns an empty
     /// list.
     fn options(&self) -> Vec<AgentOption> {
@@ -170,6 +175,18 @@ pub struct OfferedTool {
     /// addresses can decide differently about a certain call.
     pub approval: Policy,
     pub input_schema: Value,
+}
+
+/// A resource of an MCP server.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct McpResource {
+    /// The name of the server.
+    pub server: String,
+    pub uri: String,
+    /// The name for users.
+    pub name: String,
+    pub description: Option<String>,
 }
 
 /// A command line of a hosted agent.

@@ -49,6 +49,8 @@ async fn commands_show_and_change_the_session() {
     // The base64 of "The answer."
     assert!(shown.contains("\u{1b}]52;c;VGhlIGFuc3dlci4=\u{7}"), "{shown:?}");
     assert!(shown.contains("\u{1b}]2;nuncio: Second one\u{7}"), "{shown:?}");
+    let link = |name: &str| format!("\u{1b}]8;;file://{}\u{1b}\\", home.work().join(name).display());
+    assert!(shown.contains(&link("talk.txt")) && shown.contains(&link("AGENTS.md")), "{shown:?}");
 }
 
 #[tokio::test]

@@ -55,6 +55,12 @@ async fn messages_attach_resources() {
     let (mut agent, id) = session(&home, steps).await;
     let (stop, updates) = agent.turn(&id, "What is in @docs:test://one?").await;
     assert_eq!((stop.as_str(), notices(&updates)), ("end_turn", vec![]));
+    let listed = agent.call("_nuncio/resource/list", json!({"sessionId": id})).await;
+    assert_eq!(
+        (&listed["resources"][0]["server"], &listed["resources"][0]["uri"]),
+        (&json!("docs"), &json!("test://one")),
+        "{listed}"
+    );
     let (stop, updates) = agent.turn(&id, "See @docs:test://missing and @other:x.").await;
     let expected = "The resource test://missing of the MCP server docs was not attached";
     assert_eq!((stop.as_str(), notices(&updates)), ("end_turn", vec![expected]));

@@ -142,6 +142,7 @@ pub const CASES: &[Case] = &[
         ..case(MESSAGE, r#"{"sessionId": "{session}", "delivery": "steer", "parts": [{"type": "text", "text": "steer"}]}"#)
     },
     case("_nuncio/command/list", SESSION),
+    case("_nuncio/resource/list", SESSION),
     case("_nuncio/file/search", r#"{"sessionId": "{session}", "query": "a"}"#),
     case("_nuncio/file/read", r#"{"sessionId": "{session}", "path": "poem.txt"}"#),
     case("_nuncio/session/jobs", SESSION),

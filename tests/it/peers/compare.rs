@@ -7,12 +7,13 @@ use serde_json::{Map, Value};
 
 use harness::Home;
 
-/// Fields whose values differ between runs: times, positions that depend on how adjacent deltas
-/// were merged, digests of requests, which contain the id of the session, and sizes of requests,
-/// which say whether a client can answer.
+/// Fields whose values differ between runs: times, processes, positions that depend on how adjacent
+/// deltas were merged, digests of requests, which contain the id of the session, and sizes of
+/// requests, which say whether a client can answer.
 const VARIABLE: &[&str] = &[
     "createdAt",
     "noteKey",
+    "ownerPid",
     "updatedAt",
     "seq",
     "head",
