@@ -61,7 +61,7 @@ pub use project_program::{Grant, ProjectGrants, ProjectProgram};
 pub(crate) use project_program::{ProgramKind, below_home};
 pub use rule_checks::AccessShape;
 pub(crate) use rule_checks::KnownTool;
-pub(crate) use rule_paths::retain_rules_for;
+pub(crate) use rule_paths::{exact_rules, retain_rules_for};
 pub(crate) use sandbox_settings::SandboxMode;
 pub(crate) use secret::{CREDENTIALS_HINT, has_credentials, mask_urls};
 pub use settings::{AccessKind, Durability, PROJECT_RIGHTS, Policy, ProjectRight, Rule, Settings};

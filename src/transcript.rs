@@ -11,8 +11,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::content::{
-    ALLOW_PROJECT, Cost, PLAN, PLAN_APPROVAL, Part, PermissionOption, PermissionOptionKind, REVIEW, Role, ToolContent, ToolKind,
-    ToolStatus, Usage, joined, plain_text,
+    ALLOW_PROJECT, Cost, PLAN, Part, PermissionOption, PermissionOptionKind, REVIEW, Role, ToolContent, ToolKind, ToolStatus,
+    Usage, joined, plain_text,
 };
 use crate::event::{
     Actor, Body, Event, Notice, PermissionDecision, PermissionOutcome, PermissionRequest, QueuedMessage, Severity, StepEnd,
@@ -85,13 +85,13 @@ impl Transcript {
             Body::PermissionRequested(PermissionRequest {
                 permission_id, tool_call_id, tool, content, options, review, ..
             }) => {
-                let is_sentence = tool.as_ref().is_some_and(|tool| [REVIEW, PLAN_APPROVAL].contains(&&*tool.name));
-                let has_parts = review.is_some() && !is_sentence;
+                let is_done = tool.as_ref().is_some_and(|tool| tool.name == REVIEW);
+                let has_parts = review.is_some() && !is_done;
                 self.asked(permission_id, tool_call_id, content, options, has_parts);
                 // The title of a call of a subagent names the subagent.
                 let title = tool.as_ref().map(|tool| &tool.title).or_else(|| self.titles.get(tool_call_id)).cloned();
                 let (id, call) = (permission_id, tool_call_id);
-                Some(TranscriptBlock::Question(PermissionQuestion { id, call, title, content, options, review, is_sentence }))
+                Some(TranscriptBlock::Question(PermissionQuestion { id, call, title, content, options, review, is_done }))
             }
             body @ Body::PermissionResolved { .. } => self.decided(body, event.at_ms),
             Body::PlanUpdated { entries } => Some(TranscriptBlock::Plan(entries)),

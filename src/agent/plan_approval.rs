@@ -56,11 +56,11 @@ fn question(turn: &Turn, environment: &SessionEnvironment, steps: String) -> Tur
     let option = |id: &str, name: &str, kind| PermissionOption { option_id: id.into(), name: name.into(), kind };
     TurnQuestion {
         tool_call_id: ToolCallId::new(),
-        tool: ToolLabel { name: PLAN_APPROVAL.into(), title: "Run this plan?".into(), category: Some(ToolCategory::Other) },
+        tool: ToolLabel { name: PLAN_APPROVAL.into(), title: "carrying out the plan".into(), category: Some(ToolCategory::Other) },
         content: vec![ToolContent::text(steps)],
         options: vec![
-            option(Mode::Ask.id(), "Run it, asking before changes and commands", PermissionOptionKind::AllowOnce),
-            option(Mode::AcceptEdits.id(), "Run it, asking before commands only", PermissionOptionKind::AllowOnce),
+            option(Mode::Ask.id(), "Run it in mode ask", PermissionOptionKind::AllowOnce),
+            option(Mode::AcceptEdits.id(), "Run it in mode accept-edits", PermissionOptionKind::AllowOnce),
             option(Mode::Plan.id(), "Keep planning", PermissionOptionKind::RejectOnce),
         ],
         review: None,

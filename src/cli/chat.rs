@@ -249,6 +249,7 @@ impl Chat {
                 self.view.print_first_rows(home, client.server().is_none());
             }
         }
+        self.tasks.watch.cancel();
         if continues || self.view.starts_job {
             self.view.starts_job = false;
             self.tasks.watch_jobs(id, Vec::new());

@@ -89,8 +89,11 @@ fn check_trust(settings: &Settings) -> Result<(), String> {
     }
 }
 
-/// Rejects rules for a directory that is not absolute.
+/// Rejects rules for a directory that is not absolute, and exact ones without a directory.
 fn check_rules(settings: &Settings) -> Result<(), String> {
+    if settings.permissions.rules.iter().any(|rule| rule.is_exact() && rule.directory.is_none()) {
+        return Err("permissions.rules: an exact rule needs a directory".into());
+    }
     let mut directories = settings.permissions.rules.iter().filter_map(|rule| rule.directory.as_ref());
     match directories.find(|directory| directory.is_relative() && !directory.starts_with("~")) {
         Some(directory) => Err(format!("permissions.rules: directory \"{}\": begin it with / or ~/", directory.display())),

@@ -110,7 +110,7 @@ fn check_name(name: Option<&str>, tools: &[KnownTool<'_>], file: &Path, setting:
 /// Fails if no call of the rule's tools has the fields of the rule.
 fn check_fields(rule: &Rule, tools: &[KnownTool<'_>], file: &Path) -> Result<()> {
     let shapes = shapes(rule.tool.as_deref(), tools);
-    if shapes.is_empty() || shapes.iter().any(|shape| shape.fits(rule)) {
+    if rule.is_exact() || shapes.is_empty() || shapes.iter().any(|shape| shape.fits(rule)) {
         return Ok(());
     }
     let without = |change: fn(&mut Rule)| {

@@ -4,6 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::data_paths::DataPaths;
+use super::parse::{parse, read};
 use super::settings::{Policy, Rule};
 use crate::workspace::real_path;
 
@@ -20,6 +21,10 @@ pub(super) fn add_resolved_paths(rules: &mut Vec<Rule>, places: &DataPaths) {
             let below_home = directory.strip_prefix("~").ok().zip(places.home.as_ref());
             real_path(&below_home.map_or_else(|| directory.clone(), |(rest, home)| home.join(rest)))
         });
+        if rule.is_exact() {
+            all.push(rule);
+            continue;
+        }
         rule.path = rule.path.as_deref().map(|path| normalize_glob(path, rule.policy));
         let real = rule.path.as_deref().and_then(resolve_glob);
         all.push(rule.clone());
@@ -33,7 +38,11 @@ pub(crate) fn retain_rules_for(rules: &mut Vec<Rule>, cwd: &Path) {
     // Most users have no rule for a directory, which must be looked up.
     if rules.iter().any(|rule| rule.directory.is_some()) {
         let real = real_path(cwd);
-        rules.retain(|rule| rule.directory.as_ref().is_none_or(|directory| real.starts_with(directory)));
+        rules.retain(|rule| match &rule.directory {
+            None => true,
+            Some(directory) if rule.is_exact() => real == *directory,
+            Some(directory) => real.starts_with(directory),
+        });
     }
 }
 
@@ -57,4 +66,13 @@ fn resolve_glob(glob: &str) -> Option<String> {
     let literal = if wild == glob.len() { wild } else { glob[..wild].rfind('/')? };
     let real = std::fs::canonicalize(Path::new(glob).is_absolute().then_some(&glob[..literal])?).ok()?;
     Some(format!("{}{}", real.to_str()?, &glob[literal..]))
+}
+
+/// Returns the exact permission rules of the user's settings file; `None` if it cannot be read.
+pub(crate) fn exact_rules(places: &DataPaths) -> Option<Vec<Rule>> {
+    let (table, _) = read(&places.file, true).ok()??;
+    let mut rules = parse(&table, &places.file).ok()?.permissions.rules;
+    rules.retain(Rule::is_exact);
+    add_resolved_paths(&mut rules, places);
+    Some(rules)
 }

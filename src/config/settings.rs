@@ -211,7 +211,16 @@ pub struct Rule {
     pub pattern: Option<String>,
     /// Only in sessions in this directory or below it: absolute, or with `~/`.
     pub directory: Option<PathBuf>,
+    /// True: exactly this call, in a session in exactly this directory, as answers to permission
+    /// requests add it. The rule precedes those that the session remembers.
+    pub exact: Option<bool>,
     pub policy: Policy,
+}
+
+impl Rule {
+    pub(crate) fn is_exact(&self) -> bool {
+        self.exact == Some(true)
+    }
 }
 
 /// The kind of access that a tool call needs.

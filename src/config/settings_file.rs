@@ -160,7 +160,8 @@ pub(crate) fn add_rule(path: &Path, rule: &Rule) -> Result<()> {
 }
 
 /// Removes the permission rules that mean the same as `rule` from the settings file at `path`.
-pub(crate) fn remove_rule(path: &Path, rule: &Rule, places: &DataPaths) -> Result<()> {
+/// Returns whether there were any.
+pub(crate) fn remove_rule(path: &Path, rule: &Rule, places: &DataPaths) -> Result<bool> {
     let mut settings = SettingsFile::read(path)?;
     let is_rule = |text: String| {
         let mut rules: Vec<Rule> = toml::from_str(&text).into_iter().collect();
@@ -182,8 +183,8 @@ pub(crate) fn remove_rule(path: &Path, rule: &Rule, places: &DataPaths) -> Resul
         }
         _ => 0,
     };
-    if removed == 0 {
-        return Err(Error::not_found(format!("{} does not have this rule", path.display())));
+    if removed > 0 {
+        settings.save()?;
     }
-    settings.save()
+    Ok(removed > 0)
 }

@@ -72,6 +72,7 @@ impl Question {
             path: None,
             pattern: Some(pattern.into()),
             directory: None,
+            exact: None,
             policy: Policy::Allow,
         };
         let rules = Rules { user: vec![rule(&format!("{words} *"))], ..Rules::default() };

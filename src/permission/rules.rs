@@ -16,15 +16,22 @@ pub struct Rules {
     /// Deny and ask rules of the trusted settings of a project that changed since then.
     pub trusted: Vec<Rule>,
     pub project: Vec<Rule>,
-    /// Rules remembered from the user's answers to permission requests; see [`remembered`].
+    /// Rules remembered from the user's answers to permission requests, in the settings or in the
+    /// session; see [`remembered`].
     pub session: Vec<Rule>,
 }
 
 impl Rules {
     /// Returns the rules in effect. `session` contains the rules remembered from earlier answers.
     pub(crate) fn new(loaded: &LoadedSettings, session: Vec<Rule>) -> Rules {
-        let (user, trusted) = (loaded.settings.permissions.rules.clone(), loaded.trusted_rules.clone());
-        Rules { user, trusted, project: loaded.project_rules.clone(), session }
+        Rules::with_user(loaded.settings.permissions.rules.clone(), loaded, session)
+    }
+
+    /// Returns the rules in effect, with these of the user's settings.
+    pub(crate) fn with_user(user: Vec<Rule>, loaded: &LoadedSettings, session: Vec<Rule>) -> Rules {
+        let (kept, user): (Vec<Rule>, Vec<Rule>) = user.into_iter().partition(Rule::is_exact);
+        let (trusted, project) = (loaded.trusted_rules.clone(), loaded.project_rules.clone());
+        Rules { user, trusted, project, session: [kept, session].concat() }
     }
 
     /// Returns the scopes, outermost first.
@@ -247,6 +254,7 @@ pub(crate) fn remembered(policy: Policy, request: &AccessRequest<'_>) -> Rule {
         path: request.paths.first().map(|place| escape(&place.real.to_string_lossy())),
         pattern,
         directory: None,
+        exact: None,
         policy,
     }
 }

@@ -20,7 +20,7 @@ use crate::permission::shell::assignment;
 use crate::permission::{Access, AccessKind};
 use crate::process::{Child, Command, Sandbox};
 use crate::toolkit::artifact::log_path;
-use crate::toolkit::capture::Capture;
+use crate::toolkit::capture::{Capture, OMITTED};
 use crate::toolkit::follow::{CommandEnd, follow_until_moved};
 use crate::toolkit::live_output::LiveOutput;
 use crate::toolkit::{NON_INTERACTIVE, SandboxNotes, Tool, ToolContext, ToolError, ToolOutput};
@@ -208,9 +208,10 @@ fn leave(
     let job = context.shell.jobs.adopt(&input.command, child, sandbox, capture)?;
     let separator = if output.is_empty() || output.ends_with('\n') { "" } else { "\n" };
     let output = output + separator;
+    let earlier = if output.starts_with(OMITTED) { ", with since 0 all that is kept" } else { "" };
     let text = format!(
-        "{output}the user moved the command to the background: it is job {job}; bash_output shows its further output, bash_kill \
-         ends it"
+        "{output}the user moved the command to the background: it is job {job}; bash_output shows its further \
+         output{earlier}, bash_kill ends it"
     );
     let details = BashDetails::Started { command: input.command, job: job.to_string() };
     Ok(ToolOutput::text(text, details).shown_as(format!("{output}continues in the background as job {job}")))

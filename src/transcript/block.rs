@@ -212,8 +212,8 @@ pub struct PermissionQuestion<'a> {
     pub options: &'a [PermissionOption],
     /// The files and hunks that an answer may decide about.
     pub review: &'a Option<ReviewOffer>,
-    /// The title is the whole question: about the changes of a turn, or its plan.
-    pub is_sentence: bool,
+    /// True for a review of the changes of a turn, which are made already.
+    pub is_done: bool,
 }
 
 /// How a turn ended.

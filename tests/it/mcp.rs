@@ -32,7 +32,7 @@ fn setting(name: &str, modes: &[&str]) -> String {
 }
 
 /// A home whose settings have the test server `docs` with these modes.
-fn home(modes: &[&str]) -> Home {
+pub fn home(modes: &[&str]) -> Home {
     let home = Home::new();
     home.config(&setting("docs", modes));
     home

@@ -113,6 +113,7 @@ impl Method for KillJob {
     async fn call(cx: CallContext, params: JobParams) -> Result<Reply<JobDetails>> {
         cx.client.authorized()?;
         let job = job(&cx, &params.session_id, &params.job).await?;
+        cx.decided();
         match job.end().await {
             Some(_) => Ok(Reply::new(job.details())),
             None => Err(Error::internal(format!("job {} did not end and is still running", job.number))),

@@ -10,9 +10,8 @@ use crate::api::dispatch::route::Route;
 use crate::api::views::view::SessionParams;
 use crate::config::Rule;
 use crate::error::{Error, Result};
-use crate::event::{Actor, Body};
+use crate::event::Body;
 use crate::id::SessionId;
-use crate::session::OwnedSession;
 use crate::task;
 
 /// The scope of a rule. Within a scope, the last matching rule decides; a deny of an earlier scope
@@ -63,11 +62,8 @@ impl Method for ListRules {
         let (cwd, remembered) = session.log.state(|state| (state.cwd.clone(), state.rules.clone()));
         let services = cx.app.services.clone();
         let loaded = task::blocking("reading settings", move || services.settings(&cwd)).await??;
-        let user = loaded.settings.permissions.rules;
-        // A rule of the user's settings also applies because the session remembers it.
-        let remembered = remembered.into_iter().filter(|rule| !user.contains(rule)).collect();
         let scopes = [
-            (RuleScope::User, user),
+            (RuleScope::User, loaded.settings.permissions.rules),
             (RuleScope::TrustedProject, loaded.trusted_rules),
             (RuleScope::Project, loaded.project_rules),
             (RuleScope::Session, remembered),
@@ -123,27 +119,20 @@ impl Method for RemoveRule {
                 if !session.log.state(|state| state.rules.contains(&rule)) {
                     return Err(Error::not_found("the session does not have this rule"));
                 }
-                forget(&session, &rule, cx.client.actor()).await
+                let rule = serde_json::to_value(rule).map_err(|error| Error::internal(error.to_string()))?;
+                let seq = session.change(Body::PermissionForgotten { rule, by: cx.client.actor() }).await?;
+                Ok(Reply::new(RemovedRule {}).after(session_id, seq))
             }
             RuleScope::User => {
                 cx.client.require_owner()?;
-                let (app, removed) = (cx.app.clone(), rule.clone());
-                let remove = move || app.services.user_rules.remove(&removed, &app.services.places);
+                let app = cx.app.clone();
+                let remove = move || app.services.user_rules.remove(&rule);
                 task::blocking("removing a rule", remove).await??;
-                match session.log.state(|state| state.rules.contains(&rule)) {
-                    true => forget(&session, &rule, cx.client.actor()).await,
-                    false => Ok(Reply::new(RemovedRule {})),
-                }
+                Ok(Reply::new(RemovedRule {}))
             }
             RuleScope::TrustedProject | RuleScope::Project => {
                 Err(Error::invalid_params("scope: the rules of a project are in its settings").hint("edit .nuncio/config.toml"))
             }
         }
     }
-}
-
-async fn forget(session: &OwnedSession, rule: &Rule, by: Actor) -> Result<Reply<RemovedRule>> {
-    let rule = serde_json::to_value(rule).map_err(|error| Error::internal(error.to_string()))?;
-    let seq = session.change(Body::PermissionForgotten { rule, by }).await?;
-    Ok(Reply::new(RemovedRule {}).after(session.log.id.clone(), seq))
 }

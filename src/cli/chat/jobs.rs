@@ -25,9 +25,10 @@ impl ChatTasks {
         let params = SessionParams { session_id: id.clone() };
         crate::task::spawn(async move {
             let watch = async {
-                // A session that was deleted or cannot be read has no jobs.
-                while let Ok(listed) = client.call::<ListJobs>(params.clone()).await {
-                    let (running, ended): (Vec<_>, Vec<_>) = listed.jobs.into_iter().partition(|job| job.running);
+                loop {
+                    // A session that was deleted or cannot be read has no jobs.
+                    let listed = client.call::<ListJobs>(params.clone()).await.map(|listed| listed.jobs).unwrap_or_default();
+                    let (running, ended): (Vec<_>, Vec<_>) = listed.into_iter().partition(|job| job.running);
                     let running: Vec<String> = running.into_iter().map(|job| job.job).collect();
                     let ended: Vec<JobDetails> = ended.into_iter().filter(|job| known.contains(&job.job)).collect();
                     let is_over = running.is_empty();

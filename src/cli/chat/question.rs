@@ -41,7 +41,7 @@ pub(crate) struct ChatQuestion {
     content: Vec<String>,
     /// The answers with their names.
     choices: Vec<(QuestionChoice, String)>,
-    is_sentence: bool,
+    is_done: bool,
     /// The parts of a review of changes, unless they are shown.
     pub review: Option<HunkReview>,
     appeared: Instant,
@@ -52,7 +52,7 @@ pub(crate) struct ChatQuestion {
 impl ChatQuestion {
     /// Creates a request. `content` are its lines, with all characters visible.
     pub(crate) fn new(question: &PermissionQuestion<'_>, content: Vec<String>) -> ChatQuestion {
-        let PermissionQuestion { id, call, title, content: contents, options, review, is_sentence } = question;
+        let PermissionQuestion { id, call, title, content: contents, options, review, is_done } = question;
         let review = review.as_ref().and_then(|offer| HunkReview::new(id, options, offer, contents));
         let mut choices: Vec<(QuestionChoice, String)> =
             options.iter().map(|option| (QuestionChoice::Option(option.option_id.clone()), output_line(&option.name))).collect();
@@ -69,7 +69,7 @@ impl ChatQuestion {
             title: title.clone().unwrap_or_else(|| "the tool call".into()),
             content,
             choices,
-            is_sentence: *is_sentence,
+            is_done: *is_done,
             review,
             appeared: Instant::now(),
             focused: false,
@@ -98,7 +98,7 @@ impl ChatQuestion {
     pub(crate) fn rows(&self, more: usize, rows_max: usize, columns: usize) -> (String, Vec<String>, Vec<String>) {
         let waiting = if more > 0 { format!("  (1 of {}, waits for you)", more + 1) } else { String::new() };
         let title = question_line(&self.title);
-        let title = if self.is_sentence { title + &waiting } else { format!("Allow {title}?{waiting}") };
+        let title = if self.is_done { title + &waiting } else { format!("Allow {title}?{waiting}") };
         let each: Vec<String> = self.choice_texts().flat_map(|choice| wrapped_words(&choice, columns, 6)).collect();
         // Most of the rows belong to the content.
         let choices =

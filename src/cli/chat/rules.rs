@@ -45,7 +45,7 @@ impl Chat {
 
 /// Describes a rule and its scope in one line.
 fn text(listed: &ScopedRule) -> String {
-    let Rule { tool, kind, path, pattern, directory, policy } = &listed.rule;
+    let Rule { tool, kind, path, pattern, directory, policy, exact: _ } = &listed.rule;
     let kind = kind.map(|kind| format!("{kind:?}").to_lowercase());
     let subject = tool.clone().or(kind).unwrap_or_else(|| "any call".into());
     let pattern = pattern.as_ref().map(|pattern| format!(" `{pattern}`")).unwrap_or_default();

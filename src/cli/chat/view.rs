@@ -173,7 +173,11 @@ impl ChatView {
         match &event.body {
             Body::PermissionResolved(PermissionDecision { permission_id: Some(id), .. }) => self.close_question(id),
             Body::MessageCompleted { message_id, .. } => self.queue.retain(|(queued, _)| queued != message_id),
-            Body::ToolCompleted(ToolEnd { details: Some(details), .. }) if details["job"].is_string() => self.starts_job = true,
+            Body::ToolCompleted(ToolEnd { details: Some(details), .. }) if details["job"].is_string() => {
+                self.starts_job = true;
+                // A job that was just started can end before the jobs are listed.
+                self.jobs.extend(details["job"].as_str().filter(|_| details["running"].is_null()).map(String::from));
+            }
             Body::SessionUpdated { change } => {
                 if let Some(title) = &change.title {
                     self.info.title = Some(title.clone());

@@ -78,7 +78,7 @@ impl TerminalQuestions {
                 }
                 let (client, id, lines) = (self.client.clone(), question.id.clone(), lines.clone());
                 let (title, options) = (title.to_owned(), question.options.to_vec());
-                let review = question.review.as_ref().filter(|offer| question.is_sentence && offer.files.len() > 1).cloned();
+                let review = question.review.as_ref().filter(|offer| question.is_done && offer.files.len() > 1).cloned();
                 let asking = async move {
                     let chosen = match review {
                         Some(offer) => ask::ask_review(&lines, &offer).await,

@@ -8,7 +8,7 @@ use super::elsewhere::turn_ended;
 use crate::api::{GetSession, ListPermissions, ListPermissionsParams, PermissionView, SessionParams};
 use crate::cli::terminal::input_queue::InputQueue;
 use crate::cli::terminal::output::{print_question, print_stderr};
-use crate::content::{PLAN_APPROVAL, REVIEW};
+use crate::content::REVIEW;
 use crate::error::{Error, Result};
 use crate::terminal_text::output_line;
 use crate::transcript::PermissionQuestion;
@@ -39,9 +39,9 @@ impl PromptRunner {
             print_stderr(format!("  to answer it: nuncio sessions answer {permission_id} allow_once\n"));
         }
         let (content, review) = (&tool_call.details.content, &request.review);
-        let is_sentence = [REVIEW, PLAN_APPROVAL].contains(&&*tool_call.tool.name);
+        let is_done = tool_call.tool.name == REVIEW;
         let (call, title) = (&tool_call.tool_call_id, Some(title.clone()));
-        let question = PermissionQuestion { id: permission_id, call, title, content, options, review, is_sentence };
+        let question = PermissionQuestion { id: permission_id, call, title, content, options, review, is_done };
         self.questions.ask(&question, &self.output).await;
     }
 

@@ -35,14 +35,20 @@ pub(crate) async fn read(options: &RunOptions) -> Result<RunInput> {
         _ => (&options.words[..], false),
     };
     if options.format() == OutputFormat::StreamJson && dash && words.is_empty() {
-        return Ok(RunInput::Lines);
+        return match options.detached {
+            true => Err(Error::invalid_params("--bg: needs a prompt, not JSON lines")),
+            false => Ok(RunInput::Lines),
+        };
     }
     let mut prompts: VecDeque<String> = options.prompts.iter().cloned().collect();
     if prompts.is_empty() {
         prompts.push_back(words.join(" "));
     }
     let first = &mut prompts[0];
-    if options.session.continues() && !dash && first.trim().is_empty() && std::io::stdin().is_terminal() {
+    // `--bg` on a terminal has no input.
+    let kind = rustix::fs::fstat(rustix::stdio::stdin()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    let has_none = options.detached && kind == Ok(FileType::CharacterDevice);
+    if options.session.continues() && !dash && first.trim().is_empty() && (has_none || std::io::stdin().is_terminal()) {
         return Ok(RunInput::Nothing);
     }
     let wanted = dash || first.trim().is_empty();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::call_host::{CallOutcome, ServedCall};
-use crate::config::{AccessKind, Policy, Rule};
+use crate::config::{AccessKind, Policy, Rule, worktree_origin};
 use crate::content::{ALLOW_PROJECT, PermissionOption, PermissionOptionKind, ReviewAnswer, ToolContent, ToolLabel};
 use crate::event::{Actor, Body, Notice, PermissionDecision, PermissionOutcome, Severity};
 use crate::id::PermissionId;
@@ -138,11 +138,19 @@ impl Check<'_> {
         }
     }
 
+    /// Returns whether an answer can become a rule of the user's settings. That of a workspace of
+    /// nuncio would remain when the workspace is deleted.
+    fn can_keep(&self) -> bool {
+        let (services, cwd) = (&self.call.environment.services, &self.call.context.workspace.cwd);
+        services.user_rules.can_change() && worktree_origin(&services.places.worktrees(), cwd).is_none()
+    }
+
     /// Adds a rule for the directory of the session to the user's settings, and returns it. If that
     /// fails, returns the rule for the session alone.
     async fn save(&self, rule: Rule) -> Rule {
         let services = self.call.environment.services.clone();
-        let kept = Rule { directory: Some(self.call.context.workspace.cwd.clone()), ..rule.clone() };
+        let directory = Some(self.call.context.workspace.cwd.clone());
+        let kept = Rule { directory, exact: Some(true), ..rule.clone() };
         let added = kept.clone();
         match task::blocking("saving a rule", move || services.user_rules.add(added)).await.flatten() {
             Ok(()) => kept,
@@ -166,7 +174,7 @@ impl Check<'_> {
             tool_call_id: self.call.id.clone(),
             tool: self.label.clone(),
             content,
-            options: options(request, self.call.environment.services.user_rules.can_change()),
+            options: options(request, self.can_keep()),
             review,
             timeout: self.call.timeout,
             ends_turn: true,
@@ -350,8 +358,8 @@ fn denial(decision: &Decision, mode: Mode) -> String {
 }
 
 /// Returns the options of a permission request. An `always` option lasts for the session, or by the
-/// user's settings if they `can_change`, and covers exactly the requested call.
-fn options(request: &AccessRequest<'_>, can_change: bool) -> Vec<PermissionOption> {
+/// user's settings if it `can_be_kept`, and covers exactly the requested call.
+fn options(request: &AccessRequest<'_>, can_be_kept: bool) -> Vec<PermissionOption> {
     let what = match (&request.line, request.paths.as_slice()) {
         (Some(_), _) => "this command".to_string(),
         (None, _) if request.url.is_some() => "this address".to_string(),
@@ -362,15 +370,15 @@ fn options(request: &AccessRequest<'_>, can_change: bool) -> Vec<PermissionOptio
     let mut options = vec![
         option("allow_once", "Allow".into(), PermissionOptionKind::AllowOnce),
         option("allow_always", format!("Always allow {what} in this session"), PermissionOptionKind::AllowAlways),
+        option("reject_once", "Reject".into(), PermissionOptionKind::RejectOnce),
+        option("reject_always", format!("Always reject {what} in this session"), PermissionOptionKind::RejectAlways),
         option(
             ALLOW_PROJECT,
             format!("Always allow {what} in this directory, by your settings"),
             PermissionOptionKind::AllowAlways,
         ),
-        option("reject_once", "Reject".into(), PermissionOptionKind::RejectOnce),
-        option("reject_always", format!("Always reject {what} in this session"), PermissionOptionKind::RejectAlways),
     ];
-    options.retain(|option| can_change || option.option_id != ALLOW_PROJECT);
+    options.retain(|option| can_be_kept || option.option_id != ALLOW_PROJECT);
     if !can_be_remembered(request) {
         options.retain(|option| matches!(option.kind, PermissionOptionKind::AllowOnce | PermissionOptionKind::RejectOnce));
     }

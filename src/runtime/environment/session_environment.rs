@@ -277,7 +277,7 @@ impl SessionEnvironment {
     /// Returns the permission rules in effect. `session` contains the rules remembered from earlier
     /// answers.
     pub(crate) fn rules(&self, session: &[Rule]) -> Rules {
-        Rules { user: self.services.user_rules.applying_in(&self.cwd), ..Rules::new(&self.loaded, session.to_vec()) }
+        Rules::with_user(self.services.user_rules.applying_in(&self.cwd), &self.loaded, session.to_vec())
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use rmcp::model::{ContentBlock, JsonObject, Prompt, PromptMessage, Resource, ResourceContents, Role};
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::servers::{ReadyServer, SessionMcp};
 use crate::content::{Part, Role as MessageRole, shortened};
@@ -152,10 +152,13 @@ fn call_error(error: CallError) -> String {
 pub(crate) async fn resources(mcp: &SessionMcp) -> Vec<McpResource> {
     let ready = mcp.ready();
     let lists = ready.iter().filter(|server| server.offer.resources).map(|server| async {
-        let listed = match connection(server).await {
-            Ok(connection) => connection.resources(server.timeout.min(LIST_TIMEOUT)).await.unwrap_or_default(),
-            Err(_) => Vec::new(),
+        let list = async {
+            match connection(server).await {
+                Ok(connection) => connection.resources(server.timeout.min(LIST_TIMEOUT)).await.unwrap_or_default(),
+                Err(_) => Vec::new(),
+            }
         };
+        let listed = timeout(LIST_TIMEOUT, list).await.unwrap_or_default();
         let resource = |found: Resource| McpResource {
             server: server.name.clone(),
             uri: found.uri.clone(),

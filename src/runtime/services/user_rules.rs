@@ -1,64 +1,96 @@
 //! The permission rules of the user's settings, which answers to permission requests add to and
-//! which users remove.
+//! which users remove, also in other processes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use parking_lot::RwLock;
+use parking_lot::Mutex;
 
-use crate::config::{DataPaths, LoadedSettings, Overrides, Rule, retain_rules_for};
+use crate::config::{DataPaths, LoadedSettings, Overrides, Rule, exact_rules, retain_rules_for};
 use crate::error::{Error, Result};
 
 /// The rules of the user's settings as they are now.
 pub(crate) struct UserRules {
-    rules: RwLock<Arc<[Rule]>>,
-    /// The settings file; `None` if the rules do not come from one.
-    file: Option<PathBuf>,
+    rules: Mutex<KnownRules>,
+    /// The settings file and what it is relative to; `None` if the rules do not come from one.
+    places: Option<DataPaths>,
+}
+
+struct KnownRules {
+    rules: Arc<[Rule]>,
+    /// Modification time and size of the settings file when its exact rules were compared.
+    stamp: Option<(SystemTime, u64)>,
 }
 
 impl UserRules {
     pub(super) fn new(user: &LoadedSettings, places: &DataPaths, overrides: &Overrides) -> UserRules {
-        let file = overrides.settings.is_none().then(|| places.file.clone());
-        UserRules { rules: RwLock::new(user.settings.permissions.rules.as_slice().into()), file }
+        let places = overrides.settings.is_none().then(|| places.clone());
+        let rules = user.settings.permissions.rules.as_slice().into();
+        UserRules { rules: Mutex::new(KnownRules { rules, stamp: None }), places }
     }
 
     /// Returns the rules for sessions in `cwd`.
     pub(crate) fn applying_in(&self, cwd: &Path) -> Vec<Rule> {
-        let mut rules = self.rules.read().to_vec();
+        self.forget_removed();
+        let mut rules = self.rules.lock().rules.to_vec();
         retain_rules_for(&mut rules, cwd);
         rules
     }
 
     /// Returns whether rules can be added and removed.
     pub(crate) fn can_change(&self) -> bool {
-        cfg!(feature = "cli") && self.file.is_some()
+        cfg!(feature = "cli") && self.places.is_some()
     }
 
     /// Adds a rule to the settings file, as the last one. Blocks.
     pub(crate) fn add(&self, rule: Rule) -> Result<()> {
-        self.change(|file| add(file, &rule))?;
-        let mut rules = self.rules.write();
-        *rules = rules.iter().cloned().chain([rule]).collect();
+        if self.rules.lock().rules.contains(&rule) {
+            return Ok(());
+        }
+        add(&self.changeable()?.file, &rule)?;
+        let mut known = self.rules.lock();
+        known.rules = known.rules.iter().cloned().chain([rule]).collect();
         Ok(())
     }
 
     /// Removes a rule for a directory from the settings file. Blocks.
-    pub(crate) fn remove(&self, rule: &Rule, places: &DataPaths) -> Result<()> {
+    pub(crate) fn remove(&self, rule: &Rule) -> Result<()> {
         if rule.directory.is_none() {
             let hint = "change the other rules in the settings: nuncio config edit";
             return Err(Error::invalid_params("only rules for a directory can be removed").hint(hint));
         }
-        self.change(|file| remove(file, rule, places))?;
-        let mut rules = self.rules.write();
-        *rules = rules.iter().filter(|known| *known != rule).cloned().collect();
-        Ok(())
+        let places = self.changeable()?;
+        let was_known = self.drop_rules(|known| known == rule);
+        match remove(&places.file, rule, places)? || was_known {
+            true => Ok(()),
+            false => Err(Error::not_found(format!("{} does not have this rule", places.file.display()))),
+        }
     }
 
-    fn change(&self, change: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-        match &self.file {
-            Some(file) => change(file),
-            None => Err(Error::invalid_params("the settings are given by the program, and cannot be changed")),
+    /// Drops the exact rules that another process has removed from the settings file.
+    fn forget_removed(&self) {
+        let Some(places) = self.places.as_ref().filter(|_| self.rules.lock().rules.iter().any(Rule::is_exact)) else { return };
+        let stamp = std::fs::metadata(&places.file).ok().and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())));
+        if std::mem::replace(&mut self.rules.lock().stamp, stamp) == stamp && stamp.is_some() {
+            return;
         }
+        // A file that cannot be read has no rules: they allow.
+        let kept = exact_rules(places).unwrap_or_default();
+        self.drop_rules(|rule| rule.is_exact() && !kept.contains(rule));
+    }
+
+    /// Drops rules from memory. Returns whether there were any.
+    fn drop_rules(&self, drops: impl Fn(&Rule) -> bool) -> bool {
+        let mut known = self.rules.lock();
+        let before = known.rules.len();
+        known.rules = known.rules.iter().filter(|rule| !drops(rule)).cloned().collect();
+        known.rules.len() < before
+    }
+
+    fn changeable(&self) -> Result<&DataPaths> {
+        let given = || Error::invalid_params("the settings are given by the program, and cannot be changed");
+        self.places.as_ref().ok_or_else(given)
     }
 }
 
@@ -71,6 +103,6 @@ fn add(_: &Path, _: &Rule) -> Result<()> {
 }
 
 #[cfg(not(feature = "cli"))]
-fn remove(_: &Path, _: &Rule, _: &DataPaths) -> Result<()> {
+fn remove(_: &Path, _: &Rule, _: &DataPaths) -> Result<bool> {
     Err(Error::invalid_params("this build cannot change settings"))
 }

@@ -204,13 +204,17 @@ impl SessionState {
         self.resolved_permissions.truncate(PERMISSIONS_RESOLVED_KEPT - 1);
         self.resolved_permissions.push_front(ResolvedPermission { id: id.clone(), outcome, by: by.clone() });
         if matches!(outcome, PermissionOutcome::AllowAlways | PermissionOutcome::RejectAlways) {
-            self.rules.extend(rule.and_then(|rule| Rule::deserialize(rule).ok()));
+            // A rule of the user's settings applies from there.
+            let rule = rule.and_then(|rule| Rule::deserialize(rule).ok());
+            self.rules.extend(rule.filter(|rule| !rule.is_exact()));
         }
     }
 
     fn forget(&mut self, rule: &Value) {
         let forgotten = Rule::deserialize(rule).ok();
         self.rules.retain(|rule| Some(rule) != forgotten.as_ref());
+        let inherited = self.parent.iter_mut().flat_map(|parent| Some(&mut parent.rules));
+        inherited.for_each(|rules| rules.retain(|rule| Rule::deserialize(rule).ok() != forgotten));
     }
 
     fn change(&mut self, change: &SessionChange) {

@@ -184,7 +184,7 @@ async fn rule_that_an_answer_added_is_shown_and_removed() {
     terminal.say("go\r").await;
     terminal.until_screen("Allow `echo a > a`?", SIZE).await;
     // Always in the directory.
-    answer(&mut terminal, "3").await;
+    answer(&mut terminal, "5").await;
     terminal.until_screen("you allowed it (Always allow this command in this directory", SIZE).await;
     terminal.until_screen("? keys · /help", SIZE).await;
     terminal.say("/permissions\r").await;

@@ -193,7 +193,7 @@ async fn answers_to_requests_stand_under_their_calls() {
     let steps = json!([{"tool_calls": [bash_call("touch one"), read, bash_call("touch two")]}, {"text": "done"}]);
     let mut terminal = chat_in(&home, steps, &[], size).await;
     terminal.say("go\r").await;
-    for (title, key) in [("touch one", "1"), ("touch two", "4")] {
+    for (title, key) in [("touch one", "1"), ("touch two", "3")] {
         terminal.until_screen(&format!("Allow `{title}`?"), size).await;
         terminal.say("\t").await;
         terminal.until_screen("digits answer", size).await;

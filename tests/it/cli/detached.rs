@@ -108,6 +108,7 @@ async fn errors_before_the_start_are_those_of_run() {
         (&["run", "--bg", "--file", "missing.txt", "go"], 1, "missing.txt"),
         (&["run", "--bg", "--ephemeral", "go"], 2, "--ephemeral"),
         (&["run", "--bg"], 2, "prompt"),
+        (&["run", "--bg", "--output-format", "stream-json", "-"], 2, "needs a prompt, not JSON lines"),
     ] {
         let ran = tokio::time::timeout(Duration::from_secs(20), home.run(flags, "")).await.unwrap();
         assert!(ran.code != 0 && ran.stdout.is_empty() && ran.stderr.contains(words), "{flags:?} {code}: {ran:?}");

@@ -104,7 +104,7 @@ async fn always_is_not_offered_for_several_files() {
     for (files, status, kinds) in [
         (2, "failed", vec!["allow_once", "reject_once"]),
         (2, "failed", vec!["allow_once", "reject_once"]),
-        (1, "completed", vec!["allow_once", "allow_always", "allow_always", "reject_once", "reject_always"]),
+        (1, "completed", vec!["allow_once", "allow_always", "reject_once", "reject_always", "allow_always"]),
     ] {
         let (_, updates) = agent.turn(&session, "go").await;
         let asked = agent.frames.iter().rfind(|frame| frame["method"] == "session/request_permission").unwrap();
@@ -254,7 +254,7 @@ async fn request_shows_the_diff_or_command() {
     for params in asked {
         let kinds: Vec<&str> =
             params["options"].as_array().unwrap().iter().map(|option| option["kind"].as_str().unwrap()).collect();
-        assert_eq!(kinds, ["allow_once", "allow_always", "allow_always", "reject_once", "reject_always"]);
+        assert_eq!(kinds, ["allow_once", "allow_always", "reject_once", "reject_always", "allow_always"]);
     }
     assert_eq!(home.get("a.txt").unwrap(), "one\ntwo\n");
     agent.finish().await;

@@ -116,3 +116,66 @@ async fn only_the_owner_may_keep_a_rule_in_the_settings() {
     server.post(&path, &params).expect(200).await;
     server.stop().await;
 }
+
+/// The rule is for exactly the call that was shown, in exactly this directory, and does not precede
+/// a rule of the user that denies.
+#[tokio::test]
+async fn kept_rule_allows_no_more_than_was_shown() {
+    let home = Home::new();
+    home.config("[[permissions.rules]]\ntool = \"bash\"\npath = \"prod/**\"\npolicy = \"deny\"\n");
+    for directory in ["prod", "vendor", "inner"] {
+        home.put(&format!("{directory}/x"), "");
+    }
+    let there = |directory: &str| json!({"tool_calls": [{"name": "bash", "input": {"command": "echo a > a", "cwd": directory}}]});
+    let done = json!({"text": "so be it"});
+    let steps = json!([
+        bash("echo a > a"),
+        done,
+        bash("echo a > a"),
+        done,
+        there("vendor"),
+        done,
+        there("prod"),
+        done,
+        bash("echo a > a"),
+        done
+    ]);
+    let (mut agent, session) = home.session(steps, &[]).await;
+    assert_eq!(asked(&mut agent, &session, "allow_project").await, 1);
+    assert_eq!(asked(&mut agent, &session, "reject_once").await, 0);
+    assert_eq!(asked(&mut agent, &session, "reject_once").await, 1, "another directory of the shell");
+    assert_eq!(asked(&mut agent, &session, "reject_once").await, 0, "denied by the user's rule");
+    assert!(home.get("prod/a").is_none() && home.get("vendor/a").is_none() && home.get("a").is_some());
+    // Removed from the file by hand: this process notices.
+    home.exact_config("");
+    assert_eq!(asked(&mut agent, &session, "reject_once").await, 1, "the rule is gone");
+    agent.finish().await;
+}
+
+#[tokio::test]
+async fn kept_rule_does_not_hold_below_its_directory() {
+    let home = Home::new();
+    home.put("inner/x", "");
+    let (mut agent, session) = home.session(steps(&["echo a > a", "echo a > a"]), &[]).await;
+    assert_eq!(asked(&mut agent, &session, "allow_project").await, 1);
+    let params = json!({"cwd": home.work().join("inner"), "mcpServers": []});
+    let inner = agent.call("session/new", params).await["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(asked(&mut agent, &inner, "reject_once").await, 1);
+    assert!(removable(&mut agent, &inner).await.is_empty());
+    agent.finish().await;
+}
+
+/// Such a rule has the digest of the tool's definition, and leaves the settings valid.
+#[tokio::test]
+async fn rule_of_an_mcp_tool_is_kept() {
+    let home = crate::mcp::home(&[]);
+    let call = json!({"tool_calls": [{"name": "mcp__docs__echo", "input": {"text": "x"}}]});
+    let (mut agent, session) = home.session(json!([call, {"text": "one"}, call, {"text": "two"}]), &[]).await;
+    assert_eq!(asked(&mut agent, &session, "allow_project").await, 1);
+    assert_eq!(asked(&mut agent, &session, "reject_once").await, 0);
+    let again = agent.new_session(&home).await;
+    assert_eq!(asked(&mut agent, &again, "reject_once").await, 0);
+    agent.finish().await;
+    let ran = home.run(&["config", "check"], "").await;
+    assert_eq!(ran.code, 0, "{ran:?} {}", home.config_text());
+}

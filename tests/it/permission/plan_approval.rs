@@ -32,7 +32,7 @@ async fn approved_plan_is_carried_out_in_the_chosen_mode() {
         assert_eq!(home.get("made.txt").as_deref(), Some("text\n"));
         let asked = agent.frames.iter().find(|frame| frame["method"] == "session/request_permission").unwrap();
         let call = &asked["params"]["toolCall"];
-        assert_eq!(call["title"], "Run this plan?", "{asked}");
+        assert_eq!(call["title"], "carrying out the plan", "{asked}");
         assert!(call["content"].to_string().contains("1. write it\\n2. check it\\n"), "{asked}");
         assert_eq!(agent.view(&session).await["mode"], mode);
         // The plan is not asked about again.

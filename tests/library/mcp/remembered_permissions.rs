@@ -12,6 +12,7 @@ fn remembered_rule_without_a_definition_does_not_apply() {
         path: None,
         pattern: pattern.map(Into::into),
         directory: None,
+        exact: None,
         policy,
     };
     let cases = [

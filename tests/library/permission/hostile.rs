@@ -21,7 +21,7 @@ use harness::Home;
 use harness::verdict::Verdict;
 
 pub fn rule(policy: Policy, pattern: &str) -> Rule {
-    Rule { tool: Some("bash".into()), kind: None, path: None, pattern: Some(pattern.into()), directory: None, policy }
+    Rule { tool: Some("bash".into()), kind: None, path: None, pattern: Some(pattern.into()), directory: None, exact: None, policy }
 }
 
 fn rules() -> Rules {
