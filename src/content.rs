@@ -23,7 +23,7 @@ pub use budget::BudgetLimits;
 pub(crate) use budget::{BudgetLimit, Resource};
 pub use check::CheckResult;
 pub use cost::Cost;
-pub(crate) use plan::{PLAN, PLAN_APPROVAL};
+pub(crate) use plan::PLAN;
 pub use plan::{PlanEntry, PlanPriority, PlanStatus};
 pub(crate) use review::{FileDecision, HunkDecision, REVIEW, ReviewAnswer, ReviewDetails, ReviewEdit, ReviewResult};
 pub use review::{ReviewFile, ReviewHunk, ReviewOffer};
@@ -268,6 +268,13 @@ pub struct PermissionOption {
     pub name: String,
     /// The effect of the option.
     pub kind: PermissionOptionKind,
+}
+
+impl PermissionOption {
+    /// Returns whether only a client that may change the user's settings may choose the option.
+    pub(crate) fn needs_owner(&self) -> bool {
+        self.option_id == ALLOW_PROJECT
+    }
 }
 
 /// Tokens of one model request, as counted by the provider.

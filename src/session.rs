@@ -35,7 +35,7 @@ pub(crate) use owner::unused::check_unowned;
 pub(crate) use permissions::broker::{ChoiceDetails, PermissionAnswer};
 pub use sessions::Sessions;
 pub(crate) use sessions::follow_all::FollowAll;
-pub(crate) use sessions::owners::Owners;
+pub(crate) use sessions::owners::{LiveOwner, Owners};
 pub(crate) use sessions::registration::{REGISTER, REGISTERED, Register};
 pub use turn::Turn;
 pub use turn::agent::{

@@ -1,15 +1,16 @@
 //! The question at the end of a turn in mode `plan`: whether to carry out the plan, and in which
 //! mode.
 
-use crate::content::{
-    PLAN_APPROVAL, PermissionOption, PermissionOptionKind, PlanEntry, PlanStatus, ToolCategory, ToolContent, ToolLabel,
-};
+use crate::content::{PermissionOption, PermissionOptionKind, PlanEntry, PlanStatus, ToolCategory, ToolContent, ToolLabel};
 use crate::error::Result;
 use crate::event::{Body, Notice, Severity};
 use crate::id::ToolCallId;
 use crate::options::{Mode, OptionValue};
 use crate::runtime::environment::session_environment::SessionEnvironment;
 use crate::session::{Turn, TurnQuestion};
+
+/// The name of the call that the request is about.
+const PLAN_APPROVAL: &str = "plan_approval";
 
 /// The plan of the session when the turn began.
 pub(super) struct PlanApproval {

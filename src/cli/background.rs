@@ -79,7 +79,7 @@ fn state(session: &ListedSession) -> Option<&'static str> {
     match (activity.waiting(), activity.status()) {
         (true, _) => Some("waits for you"),
         (false, SessionStatus::Busy) => Some("working"),
-        (false, SessionStatus::Idle | SessionStatus::None) if is_background => match activity.last_turn_status() {
+        (false, SessionStatus::Idle | SessionStatus::None) if is_background => match activity.last_turn().map(|turn| turn.status) {
             Some(TurnStatus::Completed) => Some("done"),
             Some(TurnStatus::Running) => Some("working"),
             Some(TurnStatus::Cancelled) => Some("cancelled"),
@@ -92,5 +92,7 @@ fn state(session: &ListedSession) -> Option<&'static str> {
 fn line(session: &ListedSession, state: &str) -> String {
     let title = output_line(session.title.as_deref().unwrap_or_default());
     let cwd = output_line(&session.cwd.to_string_lossy());
-    format!("{}  {state:<13}  {:>6}  {title}  {cwd}\n", session.session_id, age(&session.updated_at))
+    let failure = session.activity.last_turn().and_then(|turn| turn.error.as_ref());
+    let why = failure.map(|failure| format!("  {}", output_line(&failure.message))).unwrap_or_default();
+    format!("{}  {state:<13}  {:>6}  {title}  {cwd}{why}\n", session.session_id, age(&session.updated_at))
 }

@@ -5,8 +5,6 @@ use serde::{Deserialize, Serialize};
 
 /// The name of the tool that changes the plan. Clients show the plan instead of its calls.
 pub(crate) const PLAN: &str = "plan";
-/// The name of the call in a request that asks whether to carry out the plan.
-pub(crate) const PLAN_APPROVAL: &str = "plan_approval";
 
 /// A step of the agent's plan (ACP `PlanEntry`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

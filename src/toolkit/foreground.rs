@@ -7,11 +7,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::id::ToolCallId;
 
-/// The commands of a session that calls wait for.
+/// The commands of a session that are not in the background: a call waits for each.
 #[derive(Debug, Default)]
 pub(crate) struct ForegroundCommands(Mutex<Vec<(ToolCallId, CancellationToken)>>);
 
-/// RAII guard: a call waits for a command.
+/// RAII guard: the command of a call is not in the background.
 pub(crate) struct ForegroundCommand {
     commands: Arc<ForegroundCommands>,
     call: ToolCallId,

@@ -45,7 +45,7 @@ pub struct Jobs {
     table: Mutex<Table>,
     tasks: TaskTracker,
     cancel: CancellationToken,
-    /// The commands that calls wait for.
+    /// The commands that are not in the background: a call waits for each.
     pub(crate) foreground: Arc<ForegroundCommands>,
 }
 

@@ -14,7 +14,6 @@ use super::call_context::CallContext;
 use super::client::{Client, ClientRole};
 use crate::api::dispatch::agent_status::{AGENT_STATUS, StatusChange, StatusFollow};
 use crate::api::dispatch::app::App;
-use crate::content::ALLOW_PROJECT;
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Event};
 use crate::id::{SessionId, TurnId};
@@ -321,7 +320,7 @@ fn withhold_options(event: &mut Arc<Event>) {
     if matches!(event.body, Body::PermissionRequested(_))
         && let Event { body: Body::PermissionRequested(request), .. } = Arc::make_mut(event)
     {
-        request.options.retain(|option| option.option_id != ALLOW_PROJECT);
+        request.options.retain(|option| !option.needs_owner());
     }
 }
 

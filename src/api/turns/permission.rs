@@ -94,7 +94,7 @@ impl Method for ListPermissions {
         let permissions = owned.iter().flat_map(|session| requests(session)).chain(elsewhere.iter().flat_map(requests));
         let mut permissions: Vec<PermissionView> = permissions.collect();
         if !cx.client.is_owner() {
-            permissions.iter_mut().for_each(|asked| asked.options.retain(|option| option.option_id != ALLOW_PROJECT));
+            permissions.iter_mut().for_each(|asked| asked.options.retain(|option| !option.needs_owner()));
         }
         Ok(Reply::new(PermissionList { permissions }))
     }

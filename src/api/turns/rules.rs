@@ -87,7 +87,7 @@ impl Method for ListRules {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct RemoveRuleParams {
     pub session_id: SessionId,
-    /// `session` or `user`.
+    /// The scope of the rule: `session` or `user`.
     pub scope: RuleScope,
     /// The rule, as it is listed.
     pub rule: Rule,

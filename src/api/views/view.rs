@@ -21,8 +21,8 @@ use crate::options::{Mode, OptionValue, Thinking};
 use crate::protocol::acp;
 use crate::session::folds::open_items::OpenMessage;
 use crate::session::folds::summary::{SessionSummary, SessionWork};
-use crate::session::folds::turns::TurnStatus;
-use crate::session::{Owners, Sessions};
+use crate::session::folds::turns::LastTurn;
+use crate::session::{LiveOwner, Owners, Sessions};
 use crate::store::SessionRow;
 
 /// Default number of messages or turns on a page.
@@ -61,11 +61,11 @@ impl Activity {
         if let Some(session) = sessions.owned(&row.id) {
             let claimed = session.is_busy();
             let summary = session.log.state(SessionSummary::from_state);
-            return Ok(Activity::owned(summary, claimed, Some(std::process::id())));
+            return Ok(Activity::owned(summary, claimed, LiveOwner::this_process()));
         }
         let summary = SessionSummary::stored(row);
-        if let Some(pid) = owners.owner(row).await? {
-            return Ok(Activity::owned(summary, false, pid));
+        if let Some(owner) = owners.owner(row).await? {
+            return Ok(Activity::owned(summary, false, owner));
         }
         // The owner may have ended the turn and released the session after the row was read.
         let read_again = if summary.turn().is_some() { sessions.row(&row.id).await.ok() } else { None };
@@ -83,9 +83,8 @@ impl Activity {
         self.work.last_turn.as_ref()?.stop_reason
     }
 
-    /// Returns the status of the newest turn.
-    pub(crate) fn last_turn_status(&self) -> Option<TurnStatus> {
-        self.work.last_turn.as_ref().map(|turn| turn.status)
+    pub(crate) fn last_turn(&self) -> Option<&LastTurn> {
+        self.work.last_turn.as_ref()
     }
 
     pub(crate) fn waiting(&self) -> bool {
@@ -114,10 +113,10 @@ impl Activity {
     }
 
     /// Creates the activity of a session with a live owner. `claimed`: a turn is about to start.
-    fn owned(summary: SessionSummary, claimed: bool, owner_pid: Option<u32>) -> Activity {
+    fn owned(summary: SessionSummary, claimed: bool, owner: LiveOwner) -> Activity {
         let busy = claimed || summary.turn().is_some();
         let status = if busy { SessionStatus::Busy } else { SessionStatus::Idle };
-        Activity { owner_pid, ..Activity::new(status, summary) }
+        Activity { owner_pid: owner.pid, ..Activity::new(status, summary) }
     }
 
     /// Creates the activity of a session without a live owner.
@@ -235,7 +234,7 @@ impl Method for GetSession {
         let read = async || {
             let owner = sessions.owners().owner(&sessions.row(id).await?).await?;
             let session = sessions.open_read_only(id).await?;
-            Ok((owner.or_else(|| session.is_owned().then(|| Some(std::process::id()))), session))
+            Ok((owner.or_else(|| session.is_owned().then(LiveOwner::this_process)), session))
         };
         let (mut owner, mut session) = read().await?;
         if owner.is_none() && session.log.state(|state| state.turn.is_some()) {
@@ -250,7 +249,7 @@ impl Method for GetSession {
         let cwd = session.log.state(|state| state.cwd.clone());
         let unavailable = if owner.is_some() { None } else { unavailable(sessions, id, &cwd).await? };
         let activity = |summary| match owner {
-            Some(pid) => Activity::owned(summary, claimed, pid),
+            Some(owner) => Activity::owned(summary, claimed, owner),
             None => Activity::unowned(summary),
         };
         let view = session.log.state_at_head(|state, head| SessionView {

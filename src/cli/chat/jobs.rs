@@ -63,7 +63,7 @@ impl Chat {
             }
             ["kill", job] => {
                 let job = client.call::<KillJob>(JobParams { session_id, job: job.into() }).await?;
-                // The watch reports its end.
+                // How it ended is printed when the jobs are listed next.
                 format!("job {} ended: {}\n", job.job, command(&job))
             }
             [job] => {

@@ -18,7 +18,7 @@ use crate::terminal_text::question_line;
 pub(crate) enum Approver {
     /// Questions are not answered here.
     None,
-    /// A client of another process answers, if one comes.
+    /// A client of another process may answer: this one has no terminal.
     Elsewhere,
     /// The user answers at the terminal.
     Terminal(Arc<TerminalLines>),

@@ -32,7 +32,7 @@ impl UserRules {
 
     /// Returns the rules for sessions in `cwd`.
     pub(crate) fn applying_in(&self, cwd: &Path) -> Vec<Rule> {
-        self.forget_removed();
+        self.refresh();
         let mut rules = self.rules.lock().rules.to_vec();
         retain_rules_for(&mut rules, cwd);
         rules
@@ -68,8 +68,9 @@ impl UserRules {
         }
     }
 
-    /// Drops the exact rules that another process has removed from the settings file.
-    fn forget_removed(&self) {
+    /// Takes over the exact rules of the settings file if it has changed, because another process
+    /// may have removed some. Nothing is read as long as there are none.
+    fn refresh(&self) {
         let Some(places) = self.places.as_ref().filter(|_| self.rules.lock().rules.iter().any(Rule::is_exact)) else { return };
         let stamp = std::fs::metadata(&places.file).ok().and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())));
         if std::mem::replace(&mut self.rules.lock().stamp, stamp) == stamp && stamp.is_some() {
@@ -77,7 +78,9 @@ impl UserRules {
         }
         // A file that cannot be read has no rules: they allow.
         let kept = exact_rules(places).unwrap_or_default();
-        self.drop_rules(|rule| rule.is_exact() && !kept.contains(rule));
+        let mut known = self.rules.lock();
+        let others = known.rules.iter().filter(|rule| !rule.is_exact()).cloned();
+        known.rules = others.chain(kept).collect();
     }
 
     /// Drops rules from memory. Returns whether there were any.

@@ -19,19 +19,32 @@ pub(crate) struct Owners<'a> {
     nodes: Option<Vec<NodeRow>>,
 }
 
+/// A process that owns a session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LiveOwner {
+    /// Its process id; `None` for a process on another node.
+    pub pid: Option<u32>,
+}
+
+impl LiveOwner {
+    pub(crate) fn this_process() -> LiveOwner {
+        LiveOwner { pid: Some(std::process::id()) }
+    }
+}
+
 impl Owners<'_> {
     /// Returns whether a live process owns the session with this row.
     pub(crate) async fn owns(&mut self, row: &SessionRow) -> Result<bool> {
         self.owner(row).await.map(|owner| owner.is_some())
     }
 
-    /// Returns the live process that owns the session with this row. `Some(None)`: on another node.
-    pub(crate) async fn owner(&mut self, row: &SessionRow) -> Result<Option<Option<u32>>> {
+    /// Returns the live process that owns the session with this row.
+    pub(crate) async fn owner(&mut self, row: &SessionRow) -> Result<Option<LiveOwner>> {
         let sessions = self.sessions;
         let owner = if sessions.store.has_nodes() {
             let Some(incarnation) = row.owner else { return Ok(None) };
             if incarnation == sessions.store.incarnation() {
-                return Ok(sessions.owns(&row.id).then(|| Some(std::process::id())));
+                return Ok(sessions.owns(&row.id).then(LiveOwner::this_process));
             }
             let nodes = match &self.nodes {
                 Some(nodes) => nodes,
@@ -42,8 +55,8 @@ impl Owners<'_> {
             sessions.claims.owner(&row.id).await?
         };
         Ok(owner.and_then(|owner| {
-            let pid = Some(owner.pid).filter(|_| owner.remote.is_none());
-            self.is_owner(&row.id, owner).then_some(pid)
+            let live = LiveOwner { pid: Some(owner.pid).filter(|_| owner.remote.is_none()) };
+            self.is_owner(&row.id, owner).then_some(live)
         }))
     }
 

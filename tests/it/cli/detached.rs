@@ -75,7 +75,7 @@ async fn request_waits_for_a_client_and_is_answered() {
     until_state(&home, &id, "done").await;
     let shown = home.run(&["sessions", "show", &id], "").await;
     assert!(shown.stdout.contains("it was allowed"), "{shown:?}");
-    // A day, and not the 300 s of other programs.
+    // The deadline is that of sessions in the background, and not the 300 s of other programs.
     let log = home.log(&id).await;
     let asked = log.iter().find(|event| event["body"]["type"] == "permission.requested").unwrap();
     let waits = asked["body"]["deadlineMs"].as_u64().unwrap() - asked["atMs"].as_u64().unwrap();
@@ -96,6 +96,9 @@ async fn killed_and_cancelled_work_is_said() {
     until_state(&home, &killed, "failed").await;
     let cancelled = start(&home, wait, &["--auto", "go"]).await;
     until_state(&home, &cancelled, "working").await;
+    let failed = start(&home, json!([{"error": {"status": 400}}]), &["go"]).await;
+    let line = until_state(&home, &failed, "failed").await;
+    assert!(line.contains("HTTP 400"), "{line}");
     home.run(&["sessions", "cancel", &cancelled], "").await;
     until_state(&home, &cancelled, "cancelled").await;
 }

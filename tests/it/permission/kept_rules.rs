@@ -137,6 +137,8 @@ async fn kept_rule_allows_no_more_than_was_shown() {
         done,
         there("prod"),
         done,
+        bash("echo b > b"),
+        done,
         bash("echo a > a"),
         done
     ]);
@@ -146,7 +148,10 @@ async fn kept_rule_allows_no_more_than_was_shown() {
     assert_eq!(asked(&mut agent, &session, "reject_once").await, 1, "another directory of the shell");
     assert_eq!(asked(&mut agent, &session, "reject_once").await, 0, "denied by the user's rule");
     assert!(home.get("prod/a").is_none() && home.get("vendor/a").is_none() && home.get("a").is_some());
-    // Removed from the file by hand: this process notices.
+    // Another process adds a rule, and removes all.
+    let text = home.config_text();
+    home.exact_config(&text.replace("echo a > a", "echo b > b"));
+    assert_eq!(asked(&mut agent, &session, "reject_once").await, 0, "the other rule: {text}");
     home.exact_config("");
     assert_eq!(asked(&mut agent, &session, "reject_once").await, 1, "the rule is gone");
     agent.finish().await;
