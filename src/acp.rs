@@ -49,13 +49,15 @@ const ACP: Dialect = Dialect {
 
 /// Serves one client until its input ends or `stop` is cancelled. Then waits for `others` (the
 /// other transports), cancels the running turns, writes the remaining output within
-/// [`limits::DRAIN`], and waits until all processes have ended.
+/// [`limits::DRAIN`], and waits until all processes have ended. If the client asked for it, its
+/// turns end first, without it: `gone` is called then.
 pub(crate) async fn serve(
     app: Arc<App>,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin + Send + 'static,
     stop: CancellationToken,
     others: impl Future<Output = ()>,
+    gone: impl FnOnce(),
 ) -> Result<()> {
     let (connection, reader, mut writer) = crate::rpc::connection(ACP);
     let client = Arc::new(Client::new("client", app.cwd.clone()));
@@ -65,13 +67,18 @@ pub(crate) async fn serve(
     let subscriptions = SubscriptionList::default();
     let feed = SessionFeed::new(app.clone(), client.clone(), presence.clone(), subscriptions.clone());
     let mut writing = crate::task::spawn(async move { writer.run(output, feed).await });
-    let handler = MethodHandler { app: app.clone(), client, subscriptions };
+    let handler = MethodHandler { app: app.clone(), client: client.clone(), subscriptions };
     let read = tokio::select! {
         read = reader.run(input, &handler) => read.map_err(describe),
         () = stop.cancelled() => Ok(()),
         // Writing failed: the client has closed the connection.
         _ = &mut writing => Ok(()),
     };
+    if client.finishes_turns() && !stop.is_cancelled() {
+        writing.abort();
+        gone();
+        app.finish_turns(&stop).await;
+    }
     // Remove the prompts that wait, and deny the permission requests that no other client can
     // answer, before the turns are cancelled.
     for session in app.sessions_now().map(|sessions| sessions.all_open()).unwrap_or_default() {

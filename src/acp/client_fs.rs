@@ -3,13 +3,15 @@
 //! is notified once and the local disk or shell is used. If the client refuses to read or write a
 //! file, the file is not read or written.
 
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 
 use super::barrier::AcpConnection;
 use super::client_forms;
@@ -31,12 +33,26 @@ const CLIENT_FILE: Duration = Duration::from_secs(5);
 /// Files and terminals of a client, for one session.
 pub(crate) struct AcpClient {
     requests: ClientRequests,
+    /// Files whose unsaved text the client returned.
+    unsaved: Mutex<HashSet<PathBuf>>,
 }
 
 impl AcpClient {
     /// Creates the access to the files and terminals of `client`, for the session of `log`.
     pub(crate) fn new(client: Arc<Client>, connection: AcpConnection, log: Arc<SessionLog>) -> AcpClient {
-        AcpClient { requests: ClientRequests::new(client, connection, log) }
+        AcpClient { requests: ClientRequests::new(client, connection, log), unsaved: Mutex::default() }
+    }
+
+    /// Decides whether to use the file on the disk after a failed request; see
+    /// [`ClientRequests::fall_back`]. A file with unsaved text is left to the client, which may
+    /// start again.
+    fn fall_back(&self, method: &str, path: &Path, failure: RequestFailure) -> Result<(), ClientRefusal> {
+        match failure {
+            RequestFailure::Gone if self.unsaved.lock().contains(path) => {
+                Err(ClientRefusal("the editor with its unsaved text was closed: do not change this file".into()))
+            }
+            failure => self.requests.fall_back(method, failure),
+        }
     }
 }
 
@@ -63,7 +79,7 @@ impl ClientAccess for AcpClient {
                 Ok(acp::ReadTextFileResponse { content, .. }) => Ok(Some(content)),
                 // The client has no unsaved buffer of this file: use the file on disk.
                 Err(failure) if failure.has_kind(Kind::NotFound) => Ok(None),
-                Err(failure) => requests.fall_back(METHOD, failure).map(|()| None),
+                Err(failure) => self.fall_back(METHOD, path, failure).map(|()| None),
             }
         }
         .boxed()
@@ -87,9 +103,18 @@ impl ClientAccess for AcpClient {
             if !matches!(written, Err(RequestFailure::TimedOut(_))) {
                 requests.writing.lock().remove(path);
             }
-            written.map(|_| true).or_else(|failure| requests.fall_back(METHOD, failure).map(|()| false))
+            written.map(|_| true).or_else(|failure| self.fall_back(METHOD, path, failure).map(|()| false))
         }
         .boxed()
+    }
+
+    fn note_unsaved(&self, path: &Path, unsaved: bool) {
+        let mut files = self.unsaved.lock();
+        if unsaved {
+            files.insert(path.to_owned());
+        } else {
+            files.remove(path);
+        }
     }
 
     fn may_write(&self, path: &Path) -> bool {

@@ -47,7 +47,9 @@ pub(crate) struct ClientRequests {
 pub(crate) enum RequestFailure {
     /// The client answered with an error.
     Refused { code: i64, message: String },
-    /// The client has disconnected, or its response is not a valid result of the method.
+    /// The client has disconnected.
+    Gone,
+    /// The client's response is not a valid result of the method.
     Unusable(String),
     /// The client did not answer in time. It may still carry out the request.
     TimedOut(String),
@@ -55,8 +57,10 @@ pub(crate) enum RequestFailure {
 
 impl std::fmt::Display for RequestFailure {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (RequestFailure::Refused { message: why, .. } | RequestFailure::Unusable(why) | RequestFailure::TimedOut(why)) = self;
-        formatter.write_str(why)
+        formatter.write_str(match self {
+            RequestFailure::Refused { message: why, .. } | RequestFailure::Unusable(why) | RequestFailure::TimedOut(why) => why,
+            RequestFailure::Gone => "the client is gone",
+        })
     }
 }
 
@@ -103,7 +107,7 @@ impl ClientRequests {
         result.map_err(|error| match error {
             RequestError::Invalid(error) => RequestFailure::Unusable(error.to_string()),
             RequestError::Refused(error) => RequestFailure::from_error(&error),
-            RequestError::Closed => RequestFailure::Unusable("the client is gone".into()),
+            RequestError::Closed => RequestFailure::Gone,
         })
     }
 

@@ -131,6 +131,9 @@ pub(crate) struct ClientIntroduction {
     /// False if a program answers permission requests.
     #[schemars(skip)]
     interactive: Value,
+    /// True if the turns of the client go on when its connection has ended.
+    #[schemars(skip)]
+    finish_turns: Value,
 }
 
 pub(crate) struct Initialize;
@@ -143,11 +146,12 @@ impl Method for Initialize {
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Exchanges the capabilities of client and server (ACP initialization); may be repeated.";
 
-    const META: MetaFields = MetaFields { params: &["interactive"], result: &["fork"], refuses_others: false };
+    const META: MetaFields = MetaFields { params: &["interactive", "finishTurns"], result: &["fork"], refuses_others: false };
 
     async fn call(cx: CallContext, params: Self::Params) -> Result<Reply<Self::Result>> {
         let terminal = params.client_capabilities.auth.terminal;
         cx.client.set_interactive(params.interactive.as_bool().unwrap_or(true));
+        cx.client.set_finishes_turns(params.finish_turns.as_bool().unwrap_or(false));
         cx.client.introduce(params.client_capabilities);
         let override_mode =
             acp::SessionSystemPromptModeCapabilities::new().override_(acp::SessionSystemPromptOverrideCapabilities::new());

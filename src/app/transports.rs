@@ -14,6 +14,7 @@ use crate::api::App;
 use crate::config::{LoadedSettings, Overrides};
 use crate::error::Result;
 use crate::http::{HttpOptions, HttpServer};
+use crate::process::{leave_streams, leave_terminal};
 use crate::session::Capacity;
 use crate::workspace::real_path;
 
@@ -36,7 +37,14 @@ async fn acp_until(
     ready();
     let (input, output) = crate::acp::standard();
     let input = FirstByte { input, not_json: Some(not_json) };
-    let served = crate::acp::serve(app, input, output, stop, others).await;
+    let gone = || {
+        // A signal to the programs of the client is not for this process any more.
+        leave_terminal();
+        if let Err(error) = leave_streams() {
+            tracing::warn!(%error, "leaving the streams of the client failed");
+        }
+    };
+    let served = crate::acp::serve(app, input, output, stop, others, gone).await;
     signalled.abort();
     served
 }

@@ -64,6 +64,7 @@ pub struct Settings {
     pub hooks: Vec<HookSettings>,
     /// Hosted agents: other agents that can work in sessions, by name.
     pub agents: AgentSettings,
+    pub acp: AcpSettings,
     pub http: HttpSettings,
     pub telemetry: Telemetry,
     pub update: UpdateSettings,
@@ -137,6 +138,7 @@ pub const PROJECT_RIGHTS: &[(&str, ProjectRight)] = &[
     ("context.prune_protected_tools", ProjectRight::Nothing),
     ("hooks", ProjectRight::Nothing),
     ("agents", ProjectRight::Nothing),
+    ("acp", ProjectRight::Nothing),
     ("http", ProjectRight::Nothing),
     ("telemetry", ProjectRight::Nothing),
     ("update", ProjectRight::Nothing),
@@ -339,6 +341,21 @@ pub struct ClusterSettings {
     /// Two lines while the secret is being changed: the first one is proven, both are accepted. It
     /// must be private (mode 0600), unless it is mounted read-only.
     pub secret_file: Option<PathBuf>,
+}
+
+/// Clients of the Agent Client Protocol (`nuncio acp`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AcpSettings {
+    /// Seconds that turns go on after the end of a client that asked for it in `initialize`
+    /// (`finishTurns`); then they are cancelled.
+    pub finish_turns_s: u64,
+}
+
+impl Default for AcpSettings {
+    fn default() -> Self {
+        Self { finish_turns_s: 3600 }
+    }
 }
 
 /// The HTTP server (`nuncio serve`, `nuncio acp --http`).

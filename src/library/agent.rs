@@ -70,7 +70,7 @@ impl Agent {
         output: impl AsyncWrite + Unpin + Send + 'static,
         stop: CancellationToken,
     ) -> Result<()> {
-        crate::acp::serve(self.app().clone(), input, output, stop, async {}).await
+        crate::acp::serve(self.app().clone(), input, output, stop, async {}, || ()).await
     }
 
     /// Starts the HTTP server on an address such as `127.0.0.1:0`. Its clients use the sessions of

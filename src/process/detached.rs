@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
 
 /// How long the last output of a program that has ended is awaited.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
@@ -81,9 +82,17 @@ pub(crate) fn leave_terminal() {
 pub(crate) fn detach_output(line: &str) -> io::Result<()> {
     io::stdout().write_all(line.as_bytes())?;
     io::stdout().flush()?;
+    leave_streams()
+}
+
+/// Closes the standard streams: later output is discarded, unless standard error is a file.
+pub(crate) fn leave_streams() -> io::Result<()> {
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
-    rustix::stdio::dup2_stderr(&null)?;
+    let errors = rustix::fs::fstat(rustix::stdio::stderr())?;
+    if FileType::from_raw_mode(errors.st_mode) != FileType::RegularFile {
+        rustix::stdio::dup2_stderr(&null)?;
+    }
     Ok(())
 }

@@ -28,6 +28,10 @@ pub trait ClientAccess: Send + Sync {
     /// still write the file later; see `may_write`.
     fn write_text<'a>(&'a self, path: &'a Path, text: &'a str) -> BoxFuture<'a, Result<bool, ClientRefusal>>;
 
+    /// Records whether the client's text of a file has unsaved changes: such a file is left to a
+    /// client that has disconnected.
+    fn note_unsaved(&self, path: &Path, unsaved: bool);
+
     /// Reports that the client did not keep the content that it was given. The client's files are
     /// no longer used in this session, and the user is notified once.
     fn distrust(&self, path: &Path);

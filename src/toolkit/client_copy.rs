@@ -38,14 +38,16 @@ impl ToolContext {
             true => with_final_newline(text),
             false => text,
         });
-        Ok(match (text, disk) {
+        let copy = match (text, disk) {
             (Some(text), Some(disk)) if !differs(disk, &text, client.has_exact_texts()) => ClientCopy::Same,
             // Some clients report a missing file as an error, some as an empty text.
             (None, None) => ClientCopy::Same,
             (Some(text), None) if text.is_empty() => ClientCopy::Same,
             (Some(text), _) => ClientCopy::Unsaved(text),
             (None, Some(_)) => ClientCopy::Unknown,
-        })
+        };
+        client.note_unsaved(&resolved.path, copy.unsaved().is_some());
+        Ok(copy)
     }
 
     /// Lets the client write the file's new content and returns whether it did. Content that

@@ -18,6 +18,8 @@ import { sessions } from "./sessions.mjs";
 
 const HOSTILE = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt;`;
 const SLOW = Array.from({ length: 120 }, (_, index) => `word${index}`).join(" ");
+/** It takes six seconds, in which a page is loaded again or a server is killed also on a busy machine. */
+const SLOWER = Array.from({ length: 300 }, (_, index) => `word${index}`).join(" ");
 
 const program = process.argv[2];
 const server = await Server.start(program, [{ text: "The **first** answer, piece by piece.", chunk_chars: 2, delay_ms: 25 }, { text: "The second." }]);
@@ -190,7 +192,7 @@ const CASES = {
   },
 
   async "reloaded in the midst of a turn, the conversation is the same"() {
-    const id = await server.session([{ thinking: "Hm, well.", text: SLOW, delay_ms: 40, tool_calls: [{ name: "list", input: {} }] }, { text: "Done." }]);
+    const id = await server.session([{ thinking: "Hm, well.", text: SLOWER, delay_ms: 40, tool_calls: [{ name: "list", input: {} }] }, { text: "Done." }]);
     const page = await browser.open(server, id);
     await server.prompt(id);
     await page.locator(".message.assistant", { hasText: "word9 " }).waitFor();
@@ -201,14 +203,14 @@ const CASES = {
     await rests(page);
     const shown = await conversation(page);
     equal(shown.map((line) => line.split(":")[0]), ["message user", "message thought", "message assistant", "tool completed", "message assistant"], "what is shown");
-    equal(shown[2], `message assistant: nuncio says:${SLOW}`, "the answer");
+    equal(shown[2], `message assistant: nuncio says:${SLOWER}`, "the answer");
     await page.reload();
     await page.waitForSelector("#conversation[aria-busy=false] .message");
     equal(await conversation(page), shown, "once more");
   },
 
   async "a server that is killed in the midst of a turn is found again"() {
-    const id = await server.session([{ text: SLOW, delay_ms: 40 }]);
+    const id = await server.session([{ text: SLOWER, delay_ms: 40 }]);
     const page = await browser.open(server, id);
     await server.prompt(id);
     await page.locator(".message.assistant", { hasText: "word9 " }).waitFor();
@@ -219,12 +221,12 @@ const CASES = {
     await page.locator("body:not(.offline)").waitFor();
     await rests(page);
     equal((await texts(page, ".message.assistant")).length, 1, "answers");
-    ok(`nuncio says:${SLOW}`.startsWith(await page.locator(".message.assistant").textContent()), "the half answer is not the beginning of the whole");
+    ok(`nuncio says:${SLOWER}`.startsWith(await page.locator(".message.assistant").textContent()), "the half answer is not the beginning of the whole");
     await page.fill("#prompt", "Again");
     await page.keyboard.press("Enter");
     await page.locator(".message.user", { hasText: "Again" }).waitFor();
     await rests(page);
-    await becomes(() => answer(page).textContent(), SLOW, "the next answer");
+    await becomes(() => answer(page).textContent(), SLOWER, "the next answer");
   },
 
   async "what a session says is text and nothing else"() {
@@ -576,7 +578,7 @@ const CASES = {
   },
 
   async "keys: the prompt, the list, the help, and stop"() {
-    const id = await server.session([{ text: SLOW, delay_ms: 50 }], { title: "To be stopped" });
+    const id = await server.session([{ text: SLOWER, delay_ms: 50 }], { title: "To be stopped" });
     const page = await browser.open(server, id);
     await page.locator("#title", { hasText: "To be stopped" }).waitFor();
     await page.locator("#scroller").focus();
@@ -603,23 +605,26 @@ const CASES = {
   },
 
   async "while a turn runs, messages wait for their turn"() {
-    const id = await server.session([{ text: SLOW, delay_ms: 40 }, { text: "The next." }]);
+    const hold = server.hold("Slowly.");
+    const id = await server.session([hold.step, { text: "Done." }, { text: "The next." }], { mode: "auto" });
     const page = await browser.open(server, id);
     await server.prompt(id);
-    await page.locator(".message.assistant.growing").waitFor();
+    await page.locator(".tool.in_progress").waitFor();
     await page.fill("#prompt", "And then?");
     await page.keyboard.press("Enter");
     await page.locator("#queue", { hasText: "And then?" }).waitFor();
+    hold.release();
     await page.locator(".message.assistant", { hasText: "The next." }).waitFor();
     await page.locator("#queue").waitFor({ state: "hidden" });
     equal((await texts(page, ".said")), ["Go.", "And then?"], "prompts");
   },
 
   async "queued messages are edited, steered and removed"() {
-    const id = await server.session([{ text: SLOW, delay_ms: 40 }, { expect: "Better", text: "Seen." }]);
+    const hold = server.hold("Slowly.");
+    const id = await server.session([hold.step, { expect: "Better", text: "Seen." }], { mode: "auto" });
     const page = await browser.open(server, id);
     await server.prompt(id);
-    await page.locator(".message.assistant.growing").waitFor();
+    await page.locator(".tool.in_progress").waitFor();
     for (const text of ["Worse", "Never"]) {
       await page.fill("#prompt", text);
       await page.keyboard.press("Enter");
@@ -631,6 +636,7 @@ const CASES = {
     await page.keyboard.press("Enter");
     await page.locator("#queue li", { hasText: "Better" }).getByLabel("Steer the running turn").click();
     await page.locator("#queue", { hasText: "steers" }).waitFor();
+    hold.release();
     await page.locator(".message.assistant", { hasText: "Seen." }).waitFor();
     await page.locator("#queue").waitFor({ state: "hidden" });
     equal((await texts(page, ".said")), ["Go.", "Better"], "prompts");

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { Server, becomes, equal, ok } from "./harness.mjs";
 import { answerBy, answerWith, asks, asksNot, rests, text, texts } from "./pages.mjs";
 
-const SLOW = Array.from({ length: 400 }, (_, index) => `word${index}`).join(" ");
 const bash = (command) => ({ tool_calls: [{ name: "bash", input: { command } }] });
 const write = (path) => ({ name: "write", input: { file_path: path, content: `${path}\n` } });
 
@@ -105,7 +104,7 @@ export const decisions = (browser, server, program) => {
   },
 
   async "a turn that failed is run again, and a message that waits is sent"() {
-    const id = await server.session([{ error: { status: 400, times: 1 }, text: "It works now." }, { text: SLOW, delay_ms: 40 }, { text: "The next." }]);
+    const id = await server.session([{ error: { status: 400, times: 1 }, text: "It works now." }, server.hold().step, { text: "The next." }], { mode: "auto" });
     const page = await browser.open(server, id);
     await server.prompt(id, "Try it");
     await page.locator(".note.error").waitFor();
@@ -115,7 +114,7 @@ export const decisions = (browser, server, program) => {
     await rests(page);
     equal(await page.getByRole("button", { name: "Retry" }).count(), 0, "offers after a turn that completed");
     await server.prompt(id);
-    await page.locator(".message.assistant", { hasText: "word1 " }).waitFor();
+    await page.locator(".tool.in_progress").waitFor();
     await page.fill("#prompt", "And then?");
     await page.keyboard.press("Enter");
     await page.locator("#queue", { hasText: "And then?" }).waitFor();

@@ -79,6 +79,13 @@ export class Server {
     return (await this.call("POST", "/v1/sessions", { model: `scripted:${script}`, ...fields })).sessionId;
   }
 
+  /** A step whose call runs until `release()`, in a session with mode `auto`. So the turn lasts as long as a case needs it. */
+  hold(text) {
+    const name = `released-${Math.random().toString(36).slice(2)}`;
+    const step = { ...(text && { text }), tool_calls: [{ name: "bash", input: { command: `until [ -e ${name} ]; do sleep 0.05; done` } }] };
+    return { step, release: () => writeFileSync(join(this.project, name), "") };
+  }
+
   prompt(id, text = "Go.") {
     return this.call("POST", `/v1/sessions/${id}/prompt`, { prompt: [{ type: "text", text }] });
   }

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { becomes, equal, ok } from "./harness.mjs";
 import { overhang, text, texts } from "./pages.mjs";
 
-const SLOW = Array.from({ length: 400 }, (_, index) => `word${index}`).join(" ");
 const names = (page) => texts(page, ".completion .name");
 
 export const prompting = (browser, server) => ({
@@ -74,10 +73,10 @@ export const prompting = (browser, server) => ({
   },
 
   async "a queued message is edited with buttons on a narrow page; Escape keeps it and the turn"() {
-    const id = await server.session([{ text: SLOW, delay_ms: 40 }, { text: "The next." }]);
+    const id = await server.session([server.hold().step, { text: "The next." }], { mode: "auto" });
     const page = await browser.open(server, id, { viewport: { width: 300, height: 600 } });
     await server.prompt(id);
-    await page.locator(".message.assistant.growing").waitFor();
+    await page.locator(".tool.in_progress").waitFor();
     const parts = [{ type: "text", text: "Look at this" }, { type: "resource", uri: "file:///notes.md", mimeType: "text/markdown", text: "# Notes" }];
     await server.call("POST", `/v1/sessions/${id}/messages`, { role: "user", parts, delivery: "queue" });
     await page.locator("#queue", { hasText: "Look at this · 1 attachment" }).waitFor();

@@ -5,6 +5,7 @@ mod client_files;
 mod client_formatters;
 mod clients;
 mod content;
+mod finished_turns;
 mod order;
 mod params;
 mod permission_requests;

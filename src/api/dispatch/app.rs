@@ -224,6 +224,26 @@ impl App {
         }
     }
 
+    /// Lets the turns go on without the client that started them, until none runs, `stop` is
+    /// cancelled or the time of the settings has passed.
+    pub(crate) async fn finish_turns(&self, stop: &CancellationToken) {
+        let Some(sessions) = self.sessions.get() else { return };
+        let time = Duration::from_secs(self.services.user.settings.acp.finish_turns_s);
+        sessions.leave();
+        let ended = async {
+            sessions.queues_ended().await;
+            sessions.turns_ended().await;
+        };
+        tokio::select! {
+            ended = tokio::time::timeout(time, ended) => {
+                if ended.is_err() {
+                    tracing::warn!("turns without a client did not end in {} s: they are cancelled", time.as_secs());
+                }
+            }
+            () = stop.cancelled() => {}
+        }
+    }
+
     /// Ends all turns and all processes, as [`App::end_turns`] and [`App::end_processes`] do.
     pub(crate) async fn shut_down(&self) {
         self.end_turns().await;

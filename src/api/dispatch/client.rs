@@ -97,6 +97,9 @@ pub struct Client {
     /// True if the client said that no person answers its permission requests.
     #[serde(skip)]
     is_program: AtomicBool,
+    /// True if the turns of the client go on when its connection has ended.
+    #[serde(skip)]
+    finishes_turns: AtomicBool,
     #[serde(skip)]
     show: OnceLock<ShowSession>,
 }
@@ -125,6 +128,7 @@ impl Client {
             boolean_options: AtomicBool::new(false),
             logged_out: AtomicBool::new(false),
             is_program: AtomicBool::new(false),
+            finishes_turns: AtomicBool::new(false),
             show: OnceLock::new(),
         }
     }
@@ -188,6 +192,15 @@ impl Client {
     /// Sets whether a person answers permission requests through the client.
     pub(crate) fn set_interactive(&self, interactive: bool) {
         self.is_program.store(!interactive, Ordering::Release);
+    }
+
+    /// Sets whether the turns of the client go on when its connection has ended.
+    pub(crate) fn set_finishes_turns(&self, finishes: bool) {
+        self.finishes_turns.store(finishes, Ordering::Release);
+    }
+
+    pub(crate) fn finishes_turns(&self) -> bool {
+        self.finishes_turns.load(Ordering::Acquire)
     }
 
     /// Sets the capabilities of the client.

@@ -46,6 +46,8 @@ impl ClientAccess for TerminalClient {
         Box::pin(ready(Ok(false)))
     }
 
+    fn note_unsaved(&self, _: &Path, _: bool) {}
+
     fn distrust(&self, _: &Path) {}
 
     fn may_write(&self, _: &Path) -> bool {

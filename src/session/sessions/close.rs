@@ -182,6 +182,20 @@ impl Sessions {
         self.leaving.cancel();
     }
 
+    /// Waits until no session has a running turn or a message that starts one.
+    pub(crate) async fn queues_ended(&self) {
+        let mut worked = true;
+        while worked {
+            worked = false;
+            for session in self.all_open() {
+                if let Some(mut turn) = session.next_turn().await {
+                    turn.end().await;
+                    worked = true;
+                }
+            }
+        }
+    }
+
     /// Waits until no turn runs, and starts no turn from that moment on.
     pub(crate) async fn turns_ended(&self) {
         self.turn_slots.close_when_empty().await;

@@ -30,7 +30,7 @@ pub struct Agent {
     child: Child,
     pub pid: u32,
     stdin: Option<ChildStdin>,
-    stdout: ChildStdout,
+    stdout: Option<ChildStdout>,
     buffer: Vec<u8>,
     /// Marker in the environment of all processes that the agent starts.
     pub marker: String,
@@ -61,7 +61,7 @@ impl Agent {
         Agent {
             pid: child.id().unwrap(),
             stdin: child.stdin.take(),
-            stdout: child.stdout.take().unwrap(),
+            stdout: child.stdout.take(),
             child,
             buffer: Vec::new(),
             marker,
@@ -82,7 +82,7 @@ impl Agent {
 
     /// Shrinks the pipe of the output to one page, so that the agent soon waits for its reader.
     pub fn narrow_output(&self) {
-        rustix::pipe::fcntl_setpipe_size(&self.stdout, 4096).unwrap();
+        rustix::pipe::fcntl_setpipe_size(self.stdout.as_ref().expect("the output is open"), 4096).unwrap();
     }
 
     /// Writes bytes unchanged. Answers to the ids in the bytes, or with the id null, are expected.
@@ -189,7 +189,7 @@ impl Agent {
                 }
             };
             tokio::select! {
-                read = self.stdout.read_buf(&mut self.buffer) => {
+                read = self.stdout.as_mut().expect("the output is open").read_buf(&mut self.buffer) => {
                     if read.unwrap_or(0) == 0 {
                         return None;
                     }
@@ -288,6 +288,20 @@ impl Agent {
         assert!(left.is_empty(), "requests without an answer: {left:?}");
         assert_eq!(marked(&self.marker), Vec::<u32>::new(), "left running");
         std::mem::take(&mut self.frames)
+    }
+
+    /// Closes both pipes, as an editor does when it is closed. Call [`Agent::ended`] later.
+    pub fn leave(&mut self) {
+        self.stdin = None;
+        self.stdout = None;
+    }
+
+    /// Waits for the end of an agent that was left, and asserts that no process is left.
+    pub async fn ended(mut self) {
+        let status = bounded("the end of an agent without a client", self.child.wait()).await.unwrap();
+        self.finished = true;
+        assert_eq!(status.code(), Some(0), "exit of an agent without a client");
+        assert_eq!(marked(&self.marker), Vec::<u32>::new(), "left running");
     }
 
     /// Kills the agent with SIGKILL, and asserts that no process is left within the bound of
