@@ -9,6 +9,7 @@ mod openapi;
 mod remote;
 mod run;
 mod sessions;
+mod settings;
 mod sign_in;
 mod status;
 mod table;
@@ -35,7 +36,7 @@ pub(crate) use remote::forwarded::{
     ANSWERED, CALL, CANCEL, CallNumber, ForwardedCall, ForwardedReply, RELEASE, Release, SHOWN, STARTED, ShownEvents,
 };
 pub(crate) use remote::placement::{TAKE, take};
-pub(crate) use sessions::command_list::{CommandView, ListCommands};
+pub(crate) use sessions::command_list::{CommandView, ListCommands, ListCommandsParams};
 pub(crate) use sessions::file_read::{ReadFile, ReadFileParams};
 pub(crate) use sessions::file_search::{SearchFiles, SearchFilesParams};
 pub(crate) use sessions::fork::{ForkParams, ForkSession};

@@ -25,6 +25,8 @@ mod rule_checks;
 mod rule_paths;
 mod sandbox_settings;
 mod secret;
+#[cfg(feature = "cli")]
+pub(crate) mod server_file;
 mod settings;
 #[cfg(feature = "cli")]
 pub(crate) mod settings_file;

@@ -17,6 +17,7 @@ use super::sessions::resource_list;
 use super::sessions::session;
 use super::sessions::session_list;
 use super::sessions::title;
+use super::settings;
 use super::sign_in;
 use super::status;
 use super::status::agent_processes;
@@ -37,7 +38,7 @@ use super::workspaces;
 use super::workspaces::apply;
 
 /// All methods.
-pub static METHODS: [MethodRow; 62] = [
+pub static METHODS: [MethodRow; 68] = [
     MethodRow::new::<initialize::Initialize>(),
     MethodRow::new::<initialize::Authenticate>(),
     MethodRow::new::<initialize::Logout>(),
@@ -78,6 +79,12 @@ pub static METHODS: [MethodRow; 62] = [
     MethodRow::new::<permission::AnswerPermission>(),
     MethodRow::new::<rules::ListRules>(),
     MethodRow::new::<rules::RemoveRule>(),
+    MethodRow::new::<settings::GetSettings>(),
+    MethodRow::new::<settings::SetDefaultModel>(),
+    MethodRow::new::<settings::AddServer>(),
+    MethodRow::new::<settings::RemoveServer>(),
+    MethodRow::new::<settings::AddRule>(),
+    MethodRow::new::<settings::RemoveUserRule>(),
     MethodRow::new::<command_list::ListCommands>(),
     MethodRow::new::<file_search::SearchFiles>(),
     MethodRow::new::<file_read::ReadFile>(),

@@ -1,5 +1,4 @@
 //! Commands for MCP servers.
 
 pub(super) mod command;
-pub(super) mod file;
 pub(super) mod login;

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
+use toml_edit::{Array, DocumentMut, Item, Key, Table, TableLike, Value};
 
 use super::data_paths::DataPaths;
 use super::parse::check_settings;
@@ -57,15 +57,28 @@ impl<'a> SettingsFile<'a> {
         existed
     }
 
+    /// Sets the value of a dotted key, such as `budget.max_cost` or `models."work/big".price`, and
+    /// saves the file.
+    pub(crate) fn set(&mut self, key: &str, value: Value) -> Result<()> {
+        let keys = keys(key)?;
+        // The comments of a file without settings stay at its start.
+        let comments = match self.document.is_empty() {
+            true => std::mem::take(&mut self.document).to_string(),
+            false => String::new(),
+        };
+        set_value(self.document.as_table_mut(), &keys, value)?;
+        replace(self.path, &format!("{comments}{}", self.document))
+    }
+
+    /// Removes a dotted key and the tables that are empty without it. Returns whether it existed.
+    pub(crate) fn unset(&mut self, key: &str) -> Result<bool> {
+        Ok(remove(self.document.as_table_mut(), &keys(key)?))
+    }
+
     /// Replaces the file, or the file to which a link leads. Fails if the settings would be
     /// invalid.
     pub(crate) fn save(&self) -> Result<()> {
-        self.save_after("")
-    }
-
-    /// Replaces the file, as [`SettingsFile::save`] does, by `comments` and the document.
-    pub(crate) fn save_after(&self, comments: &str) -> Result<()> {
-        replace(self.path, &format!("{comments}{}", self.document))
+        replace(self.path, &self.document.to_string())
     }
 }
 
@@ -100,7 +113,7 @@ fn replace(path: &Path, text: &str) -> Result<()> {
 }
 
 /// Returns a table in `outer`, which is created if it does not exist.
-pub(crate) fn inner_table<'t>(outer: &'t mut dyn TableLike, name: &str) -> Result<&'t mut dyn TableLike> {
+fn inner_table<'t>(outer: &'t mut dyn TableLike, name: &str) -> Result<&'t mut dyn TableLike> {
     let mut created = Table::new();
     // Without settings of its own, the table has no header.
     created.set_implicit(true);
@@ -137,6 +150,56 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         return Err(Error::invalid_params(format!("invalid name \"{name}\"")).hint("use letters, digits, `_` and `-`"));
     }
     Ok(())
+}
+
+/// Parses a dotted key, such as `budget.max_cost` or `models."work/big".price`.
+fn keys(key: &str) -> Result<Vec<Key>> {
+    Key::parse(key).map_err(|_| {
+        Error::invalid_params(format!("invalid key \"{key}\"")).hint("quote names with other characters: models.\"work/big\".price")
+    })
+}
+
+/// Sets a value. The comments at a value that it replaces are kept.
+fn set_value(mut table: &mut dyn TableLike, keys: &[Key], mut value: Value) -> Result<()> {
+    let Some((last, outer)) = keys.split_last() else { return Ok(()) };
+    for key in outer {
+        table = inner_table(table, key.get())?;
+    }
+    match table.get_mut(last.get()) {
+        Some(item) if item.is_table() || item.is_array_of_tables() => {
+            return Err(Error::invalid_params(format!("{} is a table", last.get())).hint("set its values, or: nuncio config edit"));
+        }
+        Some(item) => {
+            if let Some(old) = item.as_value() {
+                *value.decor_mut() = old.decor().clone();
+            }
+            *item = Item::Value(value);
+        }
+        None => {
+            // The blank before the `}` of an inline table. Comments stay at their value.
+            let is_blank = |old: &&mut Value| old.decor().suffix().and_then(|suffix| suffix.as_str()) == Some(" ");
+            if let Some(old) = table.iter_mut().last().and_then(|(_, item)| item.as_value_mut()).filter(is_blank) {
+                value.decor_mut().set_prefix(" ");
+                move_suffix(old, &mut value);
+            }
+            table.insert(last.get(), Item::Value(value));
+        }
+    }
+    Ok(())
+}
+
+/// Removes a key and the tables that are empty without it. Returns whether the key existed.
+fn remove(table: &mut dyn TableLike, keys: &[Key]) -> bool {
+    let Some((first, inner)) = keys.split_first() else { return false };
+    if inner.is_empty() {
+        return table.remove(first.get()).is_some();
+    }
+    let Some(below) = table.get_mut(first.get()).and_then(Item::as_table_like_mut) else { return false };
+    let removed = remove(below, inner);
+    if removed && below.is_empty() {
+        table.remove(first.get());
+    }
+    removed
 }
 
 /// Appends a permission rule to the settings file at `path`.

@@ -15,6 +15,7 @@ mod prompt_dirs;
 pub(super) mod recorded_results;
 pub(super) mod stored_keys;
 mod user_rules;
+pub(crate) mod user_settings;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ use self::model_lists::ModelLists;
 use self::models::Models;
 use self::recorded_results::RecordedResults;
 use self::user_rules::UserRules;
+use self::user_settings::UserSettings;
 use crate::config::{DataPaths, Environment, LoadedSettings, NATIVE, Overrides, SessionVariables, load_project};
 use crate::context::command_lists::CommandLists;
 use crate::error::{Error, Kind, Result};
@@ -48,7 +50,7 @@ use crate::tools::Tools;
 /// The process-wide services of the native agent. Tool calls, turns and API methods use them.
 pub struct Services {
     /// The user's settings, without the settings of a project.
-    pub user: LoadedSettings,
+    pub user: UserSettings,
     /// The permission rules of the user's settings as they are now.
     pub(crate) user_rules: UserRules,
     pub places: DataPaths,
@@ -105,7 +107,7 @@ impl Services {
             mcp: McpServers::new(launcher.clone(), models.clients.clone(), McpTokens::new(&places.mcp_tokens())),
             mcp_wait: McpWait::default(),
             user_rules: UserRules::new(&user, &places, &overrides),
-            user,
+            user: UserSettings::new(user),
             lists: ModelLists::new(&places.data),
             commands: CommandLists::default(),
             places,

@@ -6,6 +6,7 @@ mod fork;
 mod jobs;
 mod message;
 mod permission;
+mod settings;
 mod status;
 mod step;
 mod tool_call;

@@ -1,7 +1,7 @@
 // The process `nuncio acp` and the connection to it: starts it, restarts it when it ends, and calls
 // its methods.
 
-import { spawn, type ChildProcess } from "node:child_process";
+import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { homedir } from "node:os";
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
@@ -17,6 +17,7 @@ const STABLE_MS = 10_000;
 const CALL_WAITS_MS = 20_000;
 const INITIALIZE_MS = 20_000;
 const SHUTDOWN_MS = 3000;
+const LOGIN_MS = 60_000;
 const EVENT = "_nuncio/events/event";
 const FOLLOW = "_nuncio/events/follow";
 const UNFOLLOW = "_nuncio/events/unfollow";
@@ -36,6 +37,8 @@ export interface ClientHandlers {
   writeFile(params: acp.WriteTextFileRequest): Promise<acp.WriteTextFileResponse>;
   /** Must not return before the request is cancelled: answers use `_nuncio/permission/answer`. */
   requestPermission(params: acp.RequestPermissionRequest, cancelled: AbortSignal): Promise<acp.RequestPermissionResponse>;
+  /** Returns whether a turn of this window runs. It goes on when the process has lost its editor. */
+  isBusy(): boolean;
 }
 
 /** A call that was not sent, or whose answer did not arrive before nuncio ended. */
@@ -134,6 +137,7 @@ export class Agent implements vscode.Disposable {
         protocolVersion: acp.PROTOCOL_VERSION,
         clientInfo: { name: "nuncio-vscode", title: "nuncio for VS Code", version: "0.1.0" },
         clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, _meta: { nuncio: { updates: false, exactText: true } } },
+        _meta: { nuncio: { finishTurns: true } },
       });
       await Promise.race([initialize, ended, late]);
     } catch (error) {
@@ -180,7 +184,7 @@ export class Agent implements vscode.Disposable {
     await this.start();
   }
 
-  /** Ends the process: closes its input, and kills it if it does not end. */
+  /** Ends the process: closes its input, and kills it if it does not end. A process with turns ends with the last of them. */
   private stop(): void {
     this.attempt++;
     clearTimeout(this.restart ?? undefined);
@@ -189,8 +193,10 @@ export class Agent implements vscode.Disposable {
     this.bySubscription.clear();
     if (!process) return;
     process.child.stdin?.end();
-    const timer = setTimeout(() => process.child.kill("SIGKILL"), SHUTDOWN_MS);
-    process.child.once("exit", () => clearTimeout(timer));
+    if (!this.handlers.isBusy()) {
+      const timer = setTimeout(() => process.child.kill("SIGKILL"), SHUTDOWN_MS);
+      process.child.once("exit", () => clearTimeout(timer));
+    }
     process.connection.close(new Disconnected("nuncio was stopped"));
   }
 
@@ -237,6 +243,21 @@ export class Agent implements vscode.Disposable {
   async configPath(): Promise<string> {
     if (!this.program) throw new Disconnected("nuncio is not running");
     return configPath(this.program.path, vscode.workspace.getConfiguration("nuncio").get<Record<string, string>>("env", {}));
+  }
+
+  /** Stores the key of a provider, which nuncio checks. Returns what nuncio printed. */
+  login(provider: string, key: string): Promise<string> {
+    const { program } = this;
+    if (!program) return Promise.reject(new Disconnected("nuncio is not running"));
+    const env = { ...process.env, ...vscode.workspace.getConfiguration("nuncio").get<Record<string, string>>("env", {}) };
+    return new Promise((resolve, reject) => {
+      const child = execFile(program.path, ["login", provider], { env, timeout: LOGIN_MS }, (error, stdout, stderr) => {
+        if (error) reject(new Error(stderr.trim() || stdout.trim() || error.message));
+        else resolve(stdout.trim());
+      });
+      child.stdin?.on("error", () => {});
+      child.stdin?.end(`${key}\n`);
+    });
   }
 
   // Event streams ---------------------------------------------------------------------------------

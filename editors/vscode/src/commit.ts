@@ -2,29 +2,12 @@
 
 import * as vscode from "vscode";
 import type { Api } from "./api";
+import { changesOf, repositoryOf } from "./git";
 import type { Sessions } from "./sessions";
 import { setCommitMessage, withProgress } from "./ui";
 
 const DIFF_CHARS_MAX = 100_000;
 const PROMPT = `Write a commit message for this diff. First line: at most 72 characters, in the imperative. Then, only if the reason is not obvious, an empty line and why the change is made. Answer with the message alone: no quotes, no fences.`;
-
-/** The part of the API of VS Code's git extension that is used. */
-interface Repository {
-  rootUri: vscode.Uri;
-  inputBox: { value: string };
-  diff(cached?: boolean): Promise<string>;
-  state: { indexChanges: unknown[] };
-}
-
-/** Returns the repository of a source control, of the active editor, or the first one. */
-async function repositoryOf(control?: vscode.SourceControl): Promise<Repository | null> {
-  const extension = vscode.extensions.getExtension<{ getAPI(version: 1): { repositories: Repository[] } }>("vscode.git");
-  const git = (await extension?.activate())?.getAPI(1);
-  const repositories = git?.repositories ?? [];
-  const file = vscode.window.activeTextEditor?.document.uri.fsPath ?? "";
-  const root = control?.rootUri?.toString();
-  return repositories.find((one) => one.rootUri.toString() === root) ?? repositories.find((one) => file.startsWith(`${one.rootUri.fsPath}/`)) ?? repositories[0] ?? null;
-}
 
 /** Waits for the end of a turn of the session. */
 function turnEnd(sessions: Sessions, id: string, cancelled: vscode.CancellationToken): Promise<void> {
@@ -53,7 +36,7 @@ export const plainMessage = (answer: string) => answer.trim().replace(/^```\w*\n
 export async function writeCommitMessage(api: Api, sessions: Sessions, control?: vscode.SourceControl): Promise<void> {
   const repository = await repositoryOf(control);
   if (!repository) throw new Error(vscode.l10n.t("this folder has no git repository"));
-  const diff = await repository.diff(repository.state.indexChanges.length > 0);
+  const diff = await changesOf(repository);
   if (!diff.trim()) throw new Error(vscode.l10n.t("there are no changes to describe"));
   await withProgress(vscode.l10n.t("Writing a commit message"), async (cancelled) => {
     const { sessionId } = await api.call("session/new", { cwd: repository.rootUri.fsPath, _meta: { nuncio: { mode: "plan", title: "Commit message" } } });

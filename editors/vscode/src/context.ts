@@ -1,8 +1,11 @@
 // What a user adds to a prompt from the editor: selections, files and problems; and the code action
 // that fixes a problem.
 
+import { relative } from "node:path";
 import * as vscode from "vscode";
-import type { Compose } from "./view";
+import { gitDiff } from "./git";
+import type { TerminalOutput } from "./terminals";
+import type { Attachment, Compose, OpenFile } from "./view";
 
 const PROBLEMS_MAX = 100;
 const FILE_BYTES_MAX = 1_000_000;
@@ -26,10 +29,31 @@ export function selection(editor: vscode.TextEditor): Compose | null {
   return { files: [{ name: `${shownPath(document.uri)}${lines}`, uri: `${document.uri.toString()}${anchor}`, text }] };
 }
 
-/** Names files in the prompt, as `@PATH`. */
-export function mention(uris: vscode.Uri[]): Compose {
+/** Returns the open file of the window, with the selected lines; null for none. */
+export function openFile(): OpenFile | null {
+  const editor = vscode.window.activeTextEditor;
+  if (!editor || editor.document.uri.scheme !== "file") return null;
+  const { document, selection } = editor;
+  const path = document.uri.fsPath;
+  if (selection.isEmpty) return { path };
+  const last = selection.end.character === 0 && selection.end.line > selection.start.line ? selection.end.line - 1 : selection.end.line;
+  const range = document.validateRange(new vscode.Range(selection.start.line, 0, last + 1, 0));
+  const text = document.getText(range);
+  return text.length > FILE_BYTES_MAX ? { path } : { path, lines: { first: selection.start.line + 1, last: last + 1 }, text };
+}
+
+/** Names files in the prompt, as `@PATH`: relative to the directory of the session. */
+export function mention(uris: vscode.Uri[], cwd: string): Compose {
+  const path = ({ fsPath }: vscode.Uri) => (fsPath.startsWith(`${cwd}/`) ? relative(cwd, fsPath) : fsPath);
   const quoted = (path: string) => (/\s/.test(path) ? `@"${path}"` : `@${path}`);
-  return { text: `${uris.map((uri) => quoted(shownPath(uri))).join(" ")} ` };
+  return { text: `${uris.map((uri) => quoted(path(uri))).join(" ")} ` };
+}
+
+/** Returns what `@name` means in the window: the problems, the last output of a terminal, the changes. */
+export async function attachment(name: string, cwd: string, terminals: TerminalOutput): Promise<Attachment | null> {
+  if (name === "problems") return problems()?.files?.[0] ?? null;
+  const text = name === "terminal" ? await terminals.last() : name === "diff" ? await gitDiff(cwd) : null;
+  return text ? { name, uri: `nuncio:${name}`, text: text.slice(0, FILE_BYTES_MAX) } : null;
 }
 
 const SEVERITIES = ["error", "warning", "info", "hint"];

@@ -7,15 +7,18 @@ import { errorFacts } from "./answers";
 import { Api, defaultDirectory } from "./api";
 import { ChangedFiles } from "./changes";
 import { writeCommitMessage } from "./commit";
-import { explanation, fix, FixActions, mention, problems, selection } from "./context";
+import { attachment, explanation, fix, FixActions, mention, openFile, problems, selection } from "./context";
 import { EditorFiles } from "./files";
 import { pickAgent, pickOption, pickSession } from "./pickers";
 import { Proposals } from "./proposals";
 import { Sessions } from "./sessions";
 import { StatusItem } from "./status";
-import { TerminalVariables } from "./terminals";
+import { TerminalOutput, TerminalVariables } from "./terminals";
 import * as ui from "./ui";
 import { type Compose, type Conversation, Conversations } from "./view";
+
+/** How long the open file of the window may rest before the conversations show it. */
+const CONTEXT_MS = 100;
 
 const setContext = (key: string, value: unknown) => vscode.commands.executeCommand("setContext", key, value);
 
@@ -39,7 +42,9 @@ class Extension {
   private readonly status: StatusItem;
   private readonly changes: ChangedFiles;
   private readonly terminals: TerminalVariables;
+  private readonly output = new TerminalOutput();
   private needsLogin = false;
+  private contextTimer: NodeJS.Timeout | null = null;
   readonly parts: vscode.Disposable[];
 
   constructor(
@@ -56,16 +61,34 @@ class Extension {
         if (cancelled.aborted) abort();
         else cancelled.addEventListener("abort", abort, { once: true });
       }),
+      isBusy: () => this.busy.length > 0,
     }, log);
     this.api = new Api(this.agent);
     this.sessions = new Sessions(this.api);
     this.active = new ActiveSession(this.api);
-    this.conversations = new Conversations(this.api, { shown: (view, session) => this.shown(view, session), prompted: () => void setContext("nuncio.prompted", true), failed: (error) => this.failed(error) }, context.extensionUri, context.workspaceState);
+    this.conversations = new Conversations(this.api, {
+      ready: (view) => view.setContext(openFile()),
+      shown: (view, session) => this.shown(view, session),
+      prompted: () => void setContext("nuncio.prompted", true),
+      signIn: (provider) => this.signIn(provider),
+      context: (name) => attachment(name, this.directory, this.output),
+      failed: (error) => this.failed(error),
+    }, context.extensionUri, context.workspaceState);
     this.proposals = new Proposals(this.api, (id) => !this.sessions.hidden.has(id) && (this.api.isOpened(id) || this.active.id === id), { failed: (error) => this.failed(error), showRequest: (id) => this.open(id) });
     this.status = new StatusItem(this.agent, this.active, this.sessions);
     this.changes = new ChangedFiles(this.active);
     this.terminals = new TerminalVariables(context.environmentVariableCollection, this.active);
-    this.parts = [this.agent, this.sessions, this.active, this.conversations, this.proposals, this.status, this.changes];
+    this.parts = [this.agent, this.sessions, this.active, this.conversations, this.proposals, this.status, this.changes, this.output];
+  }
+
+  /** The sessions of this window in which a turn runs. */
+  private get busy() {
+    return [...this.sessions.rows.values()].filter(({ id, status }) => status === "busy" && this.api.isOpened(id));
+  }
+
+  /** The directory of the shown session, or of a new one. */
+  private get directory(): string {
+    return this.active.state?.cwd ?? defaultDirectory();
   }
 
   register(): void {
@@ -80,8 +103,10 @@ class Extension {
       vscode.languages.registerCodeActionsProvider({ scheme: "file" }, new FixActions(), { providedCodeActionKinds: FixActions.kinds }),
       vscode.workspace.onDidGrantWorkspaceTrust(() => void this.agent.restartNow()),
       vscode.workspace.onDidChangeConfiguration((event) => {
-        if (["command", "args", "env"].some((name) => event.affectsConfiguration(`nuncio.${name}`))) void this.agent.restartNow();
+        if (["command", "args", "env"].some((name) => event.affectsConfiguration(`nuncio.${name}`))) void this.restart();
       }),
+      vscode.window.onDidChangeActiveTextEditor(() => this.contextChanged()),
+      vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => textEditor === vscode.window.activeTextEditor && this.contextChanged()),
       this.agent.onDidChangeState(() => void this.agentChanged()),
       this.sessions.onDidChange(() => this.sessionsChanged()),
       this.sessions.onEvent((event) => {
@@ -136,6 +161,40 @@ class Extension {
     this.active.show(session);
     this.sessions.shown = session;
     this.sessions.redraw();
+  }
+
+  /** Shows the open file at the prompts, once for many changes. */
+  private contextChanged(): void {
+    this.contextTimer ??= setTimeout(() => {
+      this.contextTimer = null;
+      this.conversations.setContext(openFile());
+    }, CONTEXT_MS);
+  }
+
+  /** Starts nuncio again. Asks while a turn runs. */
+  private async restart(): Promise<void> {
+    const [busy] = this.busy;
+    if (busy) {
+      const restart = vscode.l10n.t("Restart nuncio");
+      const question = vscode.l10n.t("nuncio works on “{0}”. A restart uses the new settings; the turn goes on without it, and files with unsaved text are left alone.", busy.title || vscode.l10n.t("Untitled"));
+      if ((await ui.notify(question, restart)) !== restart) return;
+    }
+    await this.agent.restartNow();
+  }
+
+  /** Asks for a provider and its key, which nuncio checks and stores. */
+  private async signIn(provider?: string): Promise<void> {
+    const { providers } = await this.api.call("_nuncio/settings/get", { cwd: this.directory });
+    const choices = providers.map(({ name, keySource }: any) => ({ value: name, label: name, description: keySource }));
+    const name: string | undefined = provider ?? (await ui.choose(vscode.l10n.t("Provider"), choices));
+    if (!name) return;
+    const key = (await ui.askSecret(vscode.l10n.t("API key of {0}", name), vscode.l10n.t("nuncio checks the key and stores it in the keyring, or in a private file.")))?.trim();
+    if (!key) return;
+    const said = await ui.withNotification(vscode.l10n.t("Checking the key of {0}", name), () => this.agent.login(name, key));
+    void ui.notify(said);
+    await this.checkLogin();
+    await this.showProblem();
+    await this.conversations.reveal((conversation) => conversation.signedIn(), false);
   }
 
   private sessionsChanged(): void {
@@ -205,7 +264,7 @@ class Extension {
       },
       addFile: (uri?: vscode.Uri, all?: vscode.Uri[]) => {
         const file = uri ?? editor()?.document.uri;
-        return this.compose(file ? mention(all?.length ? all : [file]) : null, t("Open a file first."));
+        return this.compose(file ? mention(all?.length ? all : [file], this.directory) : null, t("Open a file first."));
       },
       addProblems: () => this.compose(problems(editor()?.document.uri) ?? problems(), t("There are no problems.")),
       explain: () => {
@@ -227,7 +286,9 @@ class Extension {
       allow: (uri?: vscode.Uri) => this.proposals.answer(true, uri),
       reject: (uri?: vscode.Uri) => this.proposals.answer(false, uri),
       showLog: () => this.log.show(),
-      restart: () => this.agent.restartNow(),
+      restart: () => this.restart(),
+      signIn: () => this.signIn(),
+      settings: () => this.conversations.reveal((conversation) => conversation.open("settings")),
       openSettings: () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:nuncio.nuncio"),
       openConfig: () => this.openConfig(),
       walkthrough: () => vscode.commands.executeCommand("workbench.action.openWalkthrough", `${this.context.extension.id}#start`, false),

@@ -31,3 +31,44 @@ export class TerminalVariables {
     for (const [name, value] of Object.entries(variables)) this.collection.replace(name, value);
   }
 }
+
+/** The last command of each terminal with shell integration, and its output. */
+export class TerminalOutput implements vscode.Disposable {
+  private readonly outputs = new Map<vscode.Terminal, string>();
+  private readonly disposables: vscode.Disposable[];
+
+  constructor() {
+    this.disposables = [
+      vscode.window.onDidStartTerminalShellExecution((event) => void this.record(event)),
+      vscode.window.onDidCloseTerminal((terminal) => this.outputs.delete(terminal)),
+    ];
+  }
+
+  dispose(): void {
+    for (const one of this.disposables) one.dispose();
+  }
+
+  private async record({ terminal, execution }: vscode.TerminalShellExecutionStartEvent): Promise<void> {
+    let text = `$ ${execution.commandLine.value}\n`;
+    this.outputs.set(terminal, text);
+    for await (const data of execution.read()) {
+      text = shortened(text + data);
+      this.outputs.set(terminal, text);
+    }
+  }
+
+  /** Returns the last command of the active terminal, with its output; null if it is not known. */
+  async last(): Promise<string | null> {
+    const terminal = vscode.window.activeTerminal ?? [...this.outputs.keys()].at(-1);
+    const text = terminal && this.outputs.get(terminal);
+    return text ? text.replace(SEQUENCES, "").replace(/\r\n/g, "\n") : null;
+  }
+}
+
+const OUTPUT_MAX = 64 << 10;
+/** Control sequences of terminals: CSI, OSC, and those of two characters. */
+// oxlint-disable-next-line no-control-regex
+const SEQUENCES = /\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]/g;
+
+/** Keeps the end of a long output. */
+const shortened = (text: string) => (text.length > OUTPUT_MAX ? text.slice(text.length - OUTPUT_MAX) : text);

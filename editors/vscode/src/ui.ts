@@ -49,6 +49,11 @@ export function ask(title: string, value: string): Thenable<string | undefined> 
   return vscode.window.showInputBox({ title: plain(title), value: plain(value) });
 }
 
+/** Asks for a text that is not shown. */
+export function askSecret(title: string, prompt: string): Thenable<string | undefined> {
+  return vscode.window.showInputBox({ title: plain(title), prompt: plain(prompt), password: true, ignoreFocusOut: true });
+}
+
 /** Shows choices. Returns the value of the chosen one. */
 export async function choose<T>(title: string, choices: Choice<T>[]): Promise<T | undefined> {
   const items = choices.map(({ value, label, icon, description, detail }) => ({
@@ -121,6 +126,11 @@ export function setBadge(view: vscode.WebviewView, value: number, tooltip: strin
 export function withProgress(title: string, task: (cancelled: vscode.CancellationToken) => Promise<void>): Thenable<void> {
   const options = { location: vscode.ProgressLocation.SourceControl, title: plain(title), cancellable: true };
   return vscode.window.withProgress(options, (_, cancelled) => task(cancelled));
+}
+
+/** Shows that a task runs, in a notification. */
+export function withNotification<T>(title: string, task: () => Promise<T>): Thenable<T> {
+  return vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title: plain(title) }, task);
 }
 
 /** Writes a text into the input box of source control. */

@@ -13,10 +13,24 @@ import * as ui from "./ui";
 const BATCH_MS = 12;
 const HISTORY_BATCH_MS = 200;
 
+/** A text that a message gets as a resource. */
+export interface Attachment {
+  name: string;
+  uri: string;
+  text: string;
+}
+
 /** Text and files for the prompt editor. */
 export interface Compose {
   text?: string;
-  files?: { name: string; uri: string; text: string }[];
+  files?: Attachment[];
+}
+
+/** The file of the active editor, and the lines of its selection with their text. */
+export interface OpenFile {
+  path: string;
+  lines?: { first: number; last: number };
+  text?: string;
 }
 
 /** What a webview keeps over a reload: the session that it shows, and drafts. */
@@ -26,9 +40,15 @@ export interface ViewState {
 }
 
 export interface ViewHooks {
+  /** A webview takes messages from now on. */
+  ready(view: Conversation): void;
   /** A webview shows another session; null for the page of a new session. */
   shown(view: Conversation, session: string | null): void;
   prompted(): void;
+  /** Asks for the key of a provider. */
+  signIn(provider: string): Promise<void>;
+  /** Returns what `@name` means in the window. */
+  context(name: string): Promise<Attachment | null>;
   failed(error: unknown): void;
 }
 
@@ -117,6 +137,8 @@ ${page}
         return this.hooks.shown(this, this.session);
       case "save":
         return save(String(message.name), String(message.text));
+      case "signIn":
+        return this.hooks.signIn(String(message.provider)).catch((error) => this.hooks.failed(error));
       case "openFile":
         return openPlace(message).catch((error) => this.hooks.failed(error));
       case "state":
@@ -128,18 +150,24 @@ ${page}
       case "ready":
         this.isReady = true;
         for (const waiting of this.queue.splice(0)) void this.webview.postMessage(waiting);
+        this.hooks.ready(this);
     }
   }
 
   private async call({ id, method, params }: { id: number; method: string; params?: Params }): Promise<void> {
     const isPrompt = method === "_nuncio/session/message";
     try {
-      const value = await this.api.call(method, params);
+      const value = method === "editor/context" ? await this.context(String(params?.name)) : await this.api.call(method, params);
       void this.webview.postMessage({ type: "result", id, value });
       if (isPrompt) this.hooks.prompted();
     } catch (error) {
       void this.webview.postMessage({ type: "result", id, error: errorFacts(error) });
     }
+  }
+
+  private async context(name: string): Promise<Params> {
+    const found = await this.hooks.context(name);
+    return found ? { part: { type: "resource", uri: found.uri, mimeType: "text/plain", text: found.text } } : {};
   }
 
   private follow({ id, params }: { id: number; params: FollowOptions }): void {
@@ -188,12 +216,22 @@ ${page}
   }
 
   /** Opens a page of the console over the conversation. */
-  open(page: "workspaces" | "comparisons"): void {
+  open(page: "workspaces" | "comparisons" | "settings"): void {
     this.post({ type: "open", page });
   }
 
   focus(): void {
     this.post({ type: "focus" });
+  }
+
+  /** The key of a provider was stored: the models and the settings may have changed. */
+  signedIn(): void {
+    this.post({ type: "signedIn" });
+  }
+
+  /** Shows the file of the active editor at the prompt; null for none. */
+  setContext(open: OpenFile | null): void {
+    if (this.isReady) void this.webview.postMessage({ type: "context", open });
   }
 
   /** Adds text and files to the draft. */
@@ -266,6 +304,12 @@ export class Conversations implements vscode.WebviewViewProvider, vscode.Webview
   get current(): Conversation | null {
     for (const [panel, conversation] of this.panels) if (panel.active) return conversation;
     return this.sidebar?.conversation ?? null;
+  }
+
+  /** Shows the file of the active editor in all conversations. */
+  setContext(open: OpenFile | null): void {
+    this.sidebar?.conversation.setContext(open);
+    for (const conversation of this.panels.values()) conversation.setContext(open);
   }
 
   /** Sets the title of the tabs that show a session. */

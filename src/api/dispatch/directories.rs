@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::call_context::CallContext;
 use crate::error::{Error, Result};
+use crate::id::SessionId;
 use crate::workspace::real_path;
 
 /// Checks that `path` is an existing directory that the client has access to. A relative path from
@@ -19,6 +20,22 @@ pub(crate) fn directory(cx: &CallContext, field: &str, path: &Path) -> Result<Pa
         return Err(Error::invalid_params(format!("{field}: {} is not a directory", path.display())));
     }
     Ok(path)
+}
+
+/// What a completion is for.
+pub(crate) enum Place {
+    Session(SessionId),
+    /// A directory in which a session will be created.
+    Directory(PathBuf),
+}
+
+/// Returns the place that params name by either of two fields.
+pub(crate) fn place(cx: &CallContext, session: Option<SessionId>, cwd: Option<PathBuf>) -> Result<Place> {
+    match (session, cwd) {
+        (Some(id), None) => Ok(Place::Session(id)),
+        (None, Some(cwd)) => directory(cx, "cwd", &cwd).map(Place::Directory),
+        _ => Err(Error::invalid_params("expected either sessionId or cwd")),
+    }
 }
 
 /// Resolves a relative path from a local client; other paths are unchanged.

@@ -2,7 +2,7 @@
 //! names.
 
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
 use crate::api::views::files::FileView;
-use crate::config::{AccessKind, Policy};
+use crate::config::{AccessKind, Policy, Rule};
 use crate::error::{Error, Kind, Result};
 use crate::id::SessionId;
 use crate::permission::rules::{AccessRequest, Rules, decide};
@@ -46,36 +46,52 @@ impl Method for ReadFile {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "path": "src/main.rs"}"#;
     const ROUTES: &'static [Route] = &[Route::get("/v1/files/content")];
     const ROLE: ClientRole = ClientRole::Observer;
-    const DOC: &'static str = "Returns a text file or an image of at most 2 MiB in the session's directory or in `allowed_paths`, unless a rule about \
+    const DOC: &'static str = "Returns a text file or an image of at most 2 MiB in the session's directories or in `allowed_paths`, unless a rule about \
          `read` denies it or asks.";
 
     async fn call(cx: CallContext, ReadFileParams { session_id, path }: ReadFileParams) -> Result<Reply<FileView>> {
         if path.is_empty() || path.len() > PATH_BYTES_MAX || path.contains('\0') {
             return Err(Error::invalid_params("path: not a path"));
         }
-        let cwd = cx.authorize(&session_id).await?.cwd(&session_id).await?;
-        let content = task::blocking("reading a file", move || read(&cx, session_id.as_str(), &cwd, &path)).await??;
+        let session = cx.open_read_only(&session_id).await?;
+        let place = session.log.state(|state| SessionFilesPlace {
+            id: session_id.clone(),
+            cwd: state.cwd.clone(),
+            directories: state.additional_directories().to_vec(),
+            rules: state.rules.clone(),
+        });
+        drop(session);
+        let content = task::blocking("reading a file", move || read(&cx, &place, &path)).await??;
         Ok(Reply::new(content))
     }
 }
 
-/// Reads a file that the client and the read rules of the directory allow.
-fn read(cx: &CallContext, session: &str, cwd: &Path, path: &str) -> Result<FileView> {
+/// What decides which files of a session can be read.
+struct SessionFilesPlace {
+    id: SessionId,
+    cwd: PathBuf,
+    directories: Vec<PathBuf>,
+    /// Those of answers in the session.
+    rules: Vec<Rule>,
+}
+
+/// Reads a file that the client, the rules of the directory and those of the session allow.
+fn read(cx: &CallContext, place: &SessionFilesPlace, path: &str) -> Result<FileView> {
     let (services, places) = (&cx.app.services, &cx.app.places);
-    let loaded = services.settings(cwd)?;
-    let workspace = Workspace::new(cwd, loaded.settings.allowed_paths.iter().cloned(), &places.artifacts(session))
-        .home(places.home.clone())
-        .private(places.private());
-    let place = access_path(workspace.resolve(path), AccessKind::Read, &workspace);
-    let real = place.real.clone();
+    let loaded = services.settings(&place.cwd)?;
+    let roots = place.directories.iter().chain(&loaded.settings.allowed_paths).cloned();
+    let workspace =
+        Workspace::new(&place.cwd, roots, &places.artifacts(place.id.as_str())).home(places.home.clone()).private(places.private());
+    let file = access_path(workspace.resolve(path), AccessKind::Read, &workspace);
+    let real = file.real.clone();
     // A workspace of nuncio is in its private directory.
     let is_private = workspace.private.iter().any(|private| real.starts_with(private) && !workspace.cwd.starts_with(private));
-    if !place.inside || is_private {
+    if !file.inside || is_private {
         return Err(Error::new(Kind::Forbidden, format!("{path} is outside of the session's directory")));
     }
     cx.client.require_dir(&real)?;
-    let request = AccessRequest { paths: vec![place], ..AccessRequest::new(READ_TOOL, AccessKind::Read) };
-    if decide(&Rules::new(&loaded, Vec::new()), Mode::Ask, Policy::Ask, &request).policy != Policy::Allow {
+    let request = AccessRequest { paths: vec![file], ..AccessRequest::new(READ_TOOL, AccessKind::Read) };
+    if decide(&Rules::new(&loaded, place.rules.clone()), Mode::Ask, Policy::Ask, &request).policy != Policy::Allow {
         return Err(Error::new(Kind::Forbidden, format!("a permission rule does not allow to read {path}")));
     }
     let failed = |error: io::Error| match error.kind() {

@@ -1,12 +1,15 @@
 //! The search for files of a session's directory by a part of their path, for the completion in a
 //! client's composer.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::dispatch::call_context::CallContext;
 use crate::api::dispatch::client::ClientRole;
+use crate::api::dispatch::directories::{Place, place};
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
 use crate::config;
@@ -26,7 +29,9 @@ const QUERY_BYTES_MAX: usize = 1 << 10;
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct SearchFilesParams {
-    pub session_id: SessionId,
+    pub session_id: Option<SessionId>,
+    /// The directory in which a session will be created, in place of `sessionId`.
+    pub cwd: Option<PathBuf>,
     /// Characters of the path in their order, for example `srcmain` for `src/main.rs`. Upper case
     /// matches only upper case. If it is empty, the first paths are returned.
     #[serde(default)]
@@ -34,6 +39,12 @@ pub(crate) struct SearchFilesParams {
     /// Maximum number of paths: 1 to 200; 20 when it is missing.
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<usize>,
+}
+
+impl SearchFilesParams {
+    pub(crate) fn in_session(id: &SessionId, query: &str, limit: usize) -> SearchFilesParams {
+        SearchFilesParams { session_id: Some(id.clone()), cwd: None, query: query.into(), limit: Some(limit) }
+    }
 }
 
 /// The paths that match best, relative to the session's directory. A directory ends with a slash.
@@ -53,11 +64,11 @@ impl Method for SearchFiles {
     const EXAMPLE: &'static str = r#"{"sessionId": "sess_01", "query": "srcmain"}"#;
     const ROUTES: &'static [Route] = &[Route::get("/v1/files")];
     const ROLE: ClientRole = ClientRole::Observer;
-    const DOC: &'static str = "Searches the files and directories of a session's directory by characters of their path, best match first. Skips \
-         hidden and git-ignored files.";
+    const DOC: &'static str = "Searches the files and directories of a session's directory, or of `cwd`, by characters of their path, best match \
+         first. Skips hidden and git-ignored files.";
 
     async fn call(cx: CallContext, params: SearchFilesParams) -> Result<Reply<FoundFiles>> {
-        let SearchFilesParams { session_id, query, limit } = params;
+        let SearchFilesParams { session_id, cwd, query, limit } = params;
         let limit = limit.unwrap_or(PATHS);
         if !(1..=PATHS_MAX).contains(&limit) {
             return Err(Error::invalid_params(format!("limit: must be 1 to {PATHS_MAX}")));
@@ -65,7 +76,10 @@ impl Method for SearchFiles {
         if query.len() > QUERY_BYTES_MAX {
             return Err(Error::invalid_params(format!("query: longer than {QUERY_BYTES_MAX} bytes")));
         }
-        let cwd = cx.authorize(&session_id).await?.cwd(&session_id).await?;
+        let cwd = match place(&cx, session_id, cwd)? {
+            Place::Session(id) => cx.authorize(&id).await?.cwd(&id).await?,
+            Place::Directory(cwd) => cwd,
+        };
         // Dropped with the call, which stops the walk.
         let cancel = CancellationToken::new();
         let _stop = cancel.clone().drop_guard();

@@ -112,7 +112,7 @@ impl Chat {
 
     /// Lists a directory, whose path ends with `/`. `None` if no path is below it.
     async fn list(&self, directory: &str) -> Result<Option<Part>> {
-        let params = SearchFilesParams { session_id: self.session.id.clone(), query: directory.into(), limit: Some(PATHS_MAX) };
+        let params = SearchFilesParams::in_session(&self.session.id, directory, PATHS_MAX);
         let found = self.session.client.call::<SearchFiles>(params).await?;
         let mut paths: Vec<&str> =
             found.paths.iter().filter_map(|path| path.strip_prefix(directory.trim_start_matches("./"))).collect();

@@ -11,9 +11,9 @@ use super::completion::{ComposerWord, WordKind};
 use super::info::SessionInfo;
 use super::picker::PickerRow;
 use crate::api::{
-    CommandView, GetResult, GetResultParams, ListAgents, ListAgentsParams, ListCommands, ListModels, ListModelsParams,
-    ListResources, ListSessions, ListSessionsParams, ListTools, ListToolsParams, ModelView, SearchFiles, SearchFilesParams,
-    SessionParams,
+    CommandView, GetResult, GetResultParams, ListAgents, ListAgentsParams, ListCommands, ListCommandsParams, ListModels,
+    ListModelsParams, ListResources, ListSessions, ListSessionsParams, ListTools, ListToolsParams, ModelView, SearchFiles,
+    SearchFilesParams, SessionParams,
 };
 use crate::cli::projects::doctor;
 use crate::client::SessionClient;
@@ -114,7 +114,7 @@ impl ChatTasks {
 
     /// Reads the commands of the agent.
     pub(crate) fn read_commands(&self, id: &SessionId) {
-        let (client, params) = (self.client.clone(), SessionParams { session_id: id.clone() });
+        let (client, params) = (self.client.clone(), ListCommandsParams { session_id: Some(id.clone()), cwd: None });
         self.start(async move {
             let listed = client.call::<ListCommands>(params).await?;
             let candidate = |command: &CommandView| candidate(&format!("/{}", command.name), &command.description);
@@ -268,7 +268,7 @@ async fn models(client: &SessionClient) -> Result<Vec<CompletionCandidate>> {
 }
 
 async fn paths(client: &SessionClient, id: &SessionId, query: &str) -> Result<Vec<CompletionCandidate>> {
-    let params = SearchFilesParams { session_id: id.clone(), query: query.into(), limit: Some(PATHS_MAX) };
+    let params = SearchFilesParams::in_session(id, query, PATHS_MAX);
     let found = client.call::<SearchFiles>(params).await?;
     Ok(found.paths.iter().map(|path| candidate(path, "")).collect())
 }

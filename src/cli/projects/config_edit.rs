@@ -4,7 +4,7 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use toml_edit::{Item, Key, TableLike, Value};
+use toml_edit::Value;
 
 use crate::cli::errors::report;
 use crate::cli::flags::config_flags::ConfigFileCommand;
@@ -12,7 +12,7 @@ use crate::cli::terminal::editor::editor_command;
 use crate::cli::terminal::lines::TerminalLines;
 use crate::cli::terminal::output::print;
 use crate::config::Environment;
-use crate::config::settings_file::{SettingsFile, inner_table, move_suffix, replace_if, text};
+use crate::config::settings_file::{SettingsFile, replace_if, text};
 use crate::error::{Error, Result};
 use crate::process::ProcessLauncher;
 use crate::workspace::write_private;
@@ -43,17 +43,7 @@ fn init(path: &Path) -> Result<()> {
 
 /// Sets the value of a dotted key. `text` is a TOML value, else a string.
 fn set(path: &Path, key: &str, text: &str) -> Result<()> {
-    let keys = keys(key)?;
-    let set = |value: Value| {
-        let mut settings = SettingsFile::read(path)?;
-        // The comments of a file without settings stay at its start.
-        let comments = match settings.document.is_empty() {
-            true => std::mem::take(&mut settings.document).to_string(),
-            false => String::new(),
-        };
-        set_value(settings.document.as_table_mut(), &keys, value)?;
-        settings.save_after(&comments)
-    };
+    let set = |value: Value| SettingsFile::read(path)?.set(key, value);
     match text.parse::<Value>() {
         Err(_) => set(text.into()),
         Ok(value) => set(value).or_else(|error| set(text.into()).map_err(|_| error)),
@@ -63,7 +53,7 @@ fn set(path: &Path, key: &str, text: &str) -> Result<()> {
 /// Removes a dotted key, and the tables that are empty without it.
 fn unset(path: &Path, key: &str) -> Result<()> {
     let mut settings = SettingsFile::read(path)?;
-    if !remove(settings.document.as_table_mut(), &keys(key)?) {
+    if !settings.unset(key)? {
         return Err(Error::invalid_params(format!("{key} is not set in {}", path.display())));
     }
     settings.save()
@@ -105,54 +95,4 @@ async fn edit(path: &Path, environment: &Environment) -> Result<()> {
             return Err(Error::invalid_params(kept));
         }
     }
-}
-
-/// Parses a dotted key, such as `budget.max_cost` or `models."work/big".price`.
-fn keys(key: &str) -> Result<Vec<Key>> {
-    Key::parse(key).map_err(|_| {
-        Error::invalid_params(format!("invalid key \"{key}\"")).hint("quote names with other characters: models.\"work/big\".price")
-    })
-}
-
-/// Sets a value. The comments at a value that it replaces are kept.
-fn set_value(mut table: &mut dyn TableLike, keys: &[Key], mut value: Value) -> Result<()> {
-    let Some((last, outer)) = keys.split_last() else { return Ok(()) };
-    for key in outer {
-        table = inner_table(table, key.get())?;
-    }
-    match table.get_mut(last.get()) {
-        Some(item) if item.is_table() || item.is_array_of_tables() => {
-            return Err(Error::invalid_params(format!("{} is a table", last.get())).hint("set its values, or: nuncio config edit"));
-        }
-        Some(item) => {
-            if let Some(old) = item.as_value() {
-                *value.decor_mut() = old.decor().clone();
-            }
-            *item = Item::Value(value);
-        }
-        None => {
-            // The blank before the `}` of an inline table. Comments stay at their value.
-            let is_blank = |old: &&mut Value| old.decor().suffix().and_then(|suffix| suffix.as_str()) == Some(" ");
-            if let Some(old) = table.iter_mut().last().and_then(|(_, item)| item.as_value_mut()).filter(is_blank) {
-                value.decor_mut().set_prefix(" ");
-                move_suffix(old, &mut value);
-            }
-            table.insert(last.get(), Item::Value(value));
-        }
-    }
-    Ok(())
-}
-
-/// Removes a key and the tables that are empty without it. Returns whether the key existed.
-fn remove(table: &mut dyn TableLike, keys: &[Key]) -> bool {
-    let Some((first, inner)) = keys.split_first() else { return false };
-    if inner.is_empty() {
-        return table.remove(first.get()).is_some();
-    }
-    let Some(below) = table.get_mut(first.get()).and_then(Item::as_table_like_mut) else { return false };
-    let removed = remove(below, inner);
-    if removed && below.is_empty() {
-        table.remove(first.get());
-    }
-    removed
 }

@@ -7,13 +7,13 @@ use std::time::Instant;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Value, json};
 
-use super::file;
 use super::login::{login, logout, unknown_server};
 use crate::api::App;
 use crate::app::{self, Bootstrap};
 use crate::cli::flags::server_flags::{McpAddOptions, McpCommand};
 use crate::cli::mcp_serve;
 use crate::cli::terminal::output::{print, print_json};
+use crate::config::server_file::{add_server, remove_server};
 use crate::config::{McpServer, SecretText, mask_urls};
 use crate::error::{Error, Result};
 use crate::limits;
@@ -32,11 +32,11 @@ pub(crate) async fn run(bootstrap: Bootstrap, command: McpCommand) -> Result<u8>
         McpCommand::Add(options) => {
             let (name, server) = (options.name.clone(), server(options)?);
             server.check().map_err(|why| Error::invalid_params(format!("{name}: {why}")))?;
-            file::add(&bootstrap.places.file, &name, &server)?;
+            add_server(&bootstrap.places.file, &name, &server)?;
             print(format!("added {name} to {}; to test it: nuncio mcp check {name}\n", bootstrap.places.file.display())).map(|()| 0)
         }
         McpCommand::Rm { name } => {
-            file::remove(&bootstrap.places.file, &name)?;
+            remove_server(&bootstrap.places.file, &name)?;
             print(format!("removed {name} from {}\n", bootstrap.places.file.display())).map(|()| 0)
         }
     }

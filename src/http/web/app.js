@@ -16,6 +16,7 @@ import { Phone } from "./phone.js";
 import { listen } from "./places.js";
 import { QueueList } from "./queue.js";
 import { Sessions } from "./sessions.js";
+import { Settings } from "./settings.js";
 import { backoff, decoded } from "./transport.js";
 import { ConversationView } from "./view.js";
 import { Workspaces } from "./workspaces.js";
@@ -26,7 +27,7 @@ const LETTERS = "nuncio.letters";
 const HIDDEN_MS = 20_000;
 const LOST_MS = 800;
 
-let live = null, sessions = null, isObserver = false, sleeping = null, started = false, starting = null, token = null;
+let live = null, sessions = null, status = {}, isObserver = false, sleeping = null, started = false, starting = null, token = null;
 const lost = new Map();
 /** What the host wants to do with the page as soon as it is ready. */
 const delayed = [];
@@ -35,13 +36,19 @@ const view = new ConversationView({ observes: () => isObserver, retry });
 const find = new Find({ items: () => live?.state.items ?? [], reveal: (item) => view.reveal(item) });
 const queue = new QueueList({ observes: () => isObserver, failed, restore: (text) => composer.restore(text) });
 const ask = new Ask({ observes: () => isObserver, failed, cwd: () => live?.state.cwd });
-const composer = new Composer({ create, failed, isBusy: () => !!live?.state.busy, state: () => live?.state, similar: (directory) => sessions.similar(directory || at("directory").placeholder) });
+const composer = new Composer({ create, failed, toast, isBusy: () => !!live?.state.busy, state: () => live?.state, cwd: directory });
 const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
-const comparisons = new Comparisons({ observes: () => isObserver, failed, go, row: (id) => sessions.rows.get(id), directory: () => live?.state.cwd || at("directory").value.trim() || at("directory").placeholder, modes: () => composer.modes });
+const comparisons = new Comparisons({ observes: () => isObserver, failed, go, row: (id) => sessions.rows.get(id), directory: () => live?.state.cwd || directory(), modes: () => composer.modes });
 const changes = new Changes({ failed });
+const settings = new Settings({ failed, cwd: () => live?.state.cwd || directory(), changed: () => composer.reload().catch(failed) });
 const phone = new Phone(() => `${location.origin}/#token=${encodeURIComponent(token)}`);
 const notifier = new Notifier(at("notify"), { go, toast, shown: () => live?.id ?? null });
 const actions = new Actions({ live: () => live, observes: () => isObserver, failed, toast, go });
+
+/** The directory of a new session. */
+function directory() {
+  return at("directory").value.trim() || status.cwd || "";
+}
 
 // Sessions -----------------------------------------------------------------------------------------------------------------------
 
@@ -266,10 +273,10 @@ async function start() {
   const mine = (starting = {});
   sessions?.forget();
   sessions ||= new Sessions({ changed, again: start, failed, state: (word) => connection("all", word), refused: (error) => error && gone(error), deleted: (id) => id === live?.id && (location.hash = "#/") });
-  let status = null;
-  for (let failures = 0; !status; failures++) {
+  let loaded = null;
+  for (let failures = 0; !loaded; failures++) {
     try {
-      status = await sessions.load();
+      loaded = await sessions.load();
     } catch (error) {
       if (starting !== mine) return;
       if (refusesToken(error)) return login("This token is not valid for this server.");
@@ -280,6 +287,7 @@ async function start() {
     if (starting !== mine) return;
   }
   starting = null;
+  status = loaded;
   isObserver = status.role === "observer";
   document.body.classList.toggle("observer", isObserver);
   at("login").hidden = true;
@@ -314,6 +322,7 @@ const KEYS = {
   d: () => live && changes.show(live.id),
   v: () => comparisons.show(),
   w: () => workspaces.show(),
+  ",": () => settings.show(),
   c: () => ((location.hash = "#/"), host.focus(composer.input)),
   s: () => (at("open-drawer").checkVisibility() && drawer(true), host.focus(at("search"))),
   j: () => sessions.move(1),
@@ -354,6 +363,7 @@ at("open-drawer").addEventListener("click", () => drawer(!document.body.classLis
 at("scrim").addEventListener("click", () => drawer(false));
 at("show-comparisons").addEventListener("click", () => comparisons.show());
 at("show-workspaces").addEventListener("click", () => workspaces.show());
+at("show-settings").addEventListener("click", () => settings.show());
 at("show-changes").addEventListener("click", () => live && changes.show(live.id));
 at("show-phone").addEventListener("click", () => (at("keys").close(), phone.show()));
 at("show-keys").addEventListener("click", () => at("keys").showModal());
@@ -377,7 +387,8 @@ host.connect({
   focus: () => whenShown(() => host.focus(composer.input)),
   compose: (draft) => whenShown(() => composer.compose(draft)),
   send: (parts) => whenShown(() => send(parts)),
-  open: (page) => whenShown(() => ({ workspaces, comparisons })[page].show()),
+  signedIn: () => whenShown(() => (composer.reload().catch(failed), at("settings").open && settings.load())),
+  open: (page) => whenShown(() => ({ workspaces, comparisons, settings })[page].show()),
 });
 if ((token = takeToken())) start();
 else login();

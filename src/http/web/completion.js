@@ -2,21 +2,22 @@
 
 import { call } from "./api.js";
 import { announce, fill, h, icon } from "./dom.js";
+import { mentionOf } from "./mentions.js";
 
 const SHOWN_MAX = 50;
 const QUERY_CHARS_MAX = 200;
 
 /**
- * Returns the word at the caret that can be completed, `{kind: "command" | "path", from, query}`, or
+ * Returns the word at the caret that can be completed, `{kind: "command" | "path", from, to, query}`, or
  * null. A command is at the start of the text; a path follows `@`.
  */
 export function wordAt(text, caret) {
   const before = text.slice(Math.max(0, caret - QUERY_CHARS_MAX), caret);
   const start = caret - before.length;
   const command = start === 0 && /^\/([^\s/]*)$/.exec(before);
-  if (command) return { kind: "command", from: 0, query: command[1] };
-  const path = /(?:^|\s)@(\S*)$/.exec(before);
-  return path ? { kind: "path", from: caret - path[1].length - 1, query: path[1] } : null;
+  if (command) return { kind: "command", from: 0, to: caret, query: command[1] };
+  const path = /(?:^|[\s(])@("[^"\n]*|[^\s"]*)$/.exec(before);
+  return path ? { kind: "path", from: caret - path[1].length - 1, to: caret, query: path[1].replace(/^"/, "") } : null;
 }
 
 /** Ranks a name for a query: 0 for a prefix, 1 for its characters in their order, or null. */
@@ -31,24 +32,24 @@ export function rank(name, query) {
   return 1;
 }
 
-/** Reads the commands of a session that match the word. */
-async function commands(session, { query }) {
-  const { commands: all } = await call("_nuncio/command/list", { sessionId: session });
+/** Reads the commands of a session, or of a directory, that match the word. */
+async function commands(place, { query }) {
+  const { commands: all } = await call("_nuncio/command/list", place);
   const ranked = all.map((command) => ({ ...command, rank: rank(command.name, query) })).filter((command) => command.rank !== null);
   return ranked.sort((a, b) => a.rank - b.rank).map(({ name, description, hint }) => ({ text: `/${name}`, about: description, takesInput: !!hint, glyph: "execute" }));
 }
 
-/** Reads the paths in the directory of a session that match the word, without the word itself. */
-async function paths(session, { query }) {
-  const { paths: found } = await call("_nuncio/file/search", { sessionId: session, query, limit: SHOWN_MAX });
-  return found.filter((path) => path !== query).map((path) => ({ text: `@${path}`, isDirectory: path.endsWith("/"), glyph: path.endsWith("/") ? "folder" : "read" }));
+/** Reads the paths of a session, or of a directory, that match the word, without the word itself. */
+async function paths(place, { query }) {
+  const { paths: found } = await call("_nuncio/file/search", { ...place, query, limit: SHOWN_MAX });
+  return found.filter((path) => path !== query).map((path) => ({ text: mentionOf(path), isDirectory: path.endsWith("/"), glyph: path.endsWith("/") ? "folder" : "read" }));
 }
 
 const READERS = { command: commands, path: paths };
 
 export class Completion {
   /**
-   * `input`: the textarea. `hooks`: `session(kind)` returns the id of the session whose commands or
+   * `input`: the textarea. `hooks`: `place(kind)` returns `{sessionId}` or `{cwd}`, whose commands or
    * files are suggested, or null; `typed()` is called after a suggestion was inserted.
    *
    * HTML allows no other role for a textarea: it stays a text box with `aria-activedescendant`.
@@ -88,8 +89,8 @@ export class Completion {
     this.isReading = true;
     for (let asked = null; this.word && this.word !== asked; ) {
       asked = this.word;
-      const session = this.hooks.session(asked.kind);
-      const found = session ? await READERS[asked.kind](session, asked).catch(() => []) : [];
+      const place = this.hooks.place(asked.kind);
+      const found = place ? await READERS[asked.kind](place, asked).catch(() => []) : [];
       if (this.word === asked) this.show(found.slice(0, SHOWN_MAX));
     }
     this.isReading = false;
@@ -155,11 +156,12 @@ export class Completion {
   /** Replaces the word by a suggestion. A directory can be completed further. */
   accept(index) {
     const { text, isDirectory, takesInput = true } = this.choices[index];
-    const { from, query } = this.word;
-    const after = this.input.value.slice(from + 1 + query.length);
+    const { from, to } = this.word;
+    const after = this.input.value.slice(to);
     const space = isDirectory || !takesInput || /^\s/.test(after) ? "" : " ";
     this.close();
-    this.input.setRangeText(text + space, from, from + 1 + query.length, "end");
+    // A directory in quotes stays open, so that it can be completed further.
+    this.input.setRangeText((isDirectory ? text.replace(/"$/, "") : text) + space, from, to, "end");
     if (space === "" && !isDirectory && /^\s/.test(after)) this.input.selectionStart = this.input.selectionEnd += 1;
     this.hooks.typed();
     if (isDirectory) this.update();

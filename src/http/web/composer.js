@@ -4,7 +4,9 @@ import { call, refusesToken } from "./api.js";
 import { Completion } from "./completion.js";
 import { at, base, fill, h, icon } from "./dom.js";
 import { host } from "./host.js";
+import { mentioned, mentionOf } from "./mentions.js";
 import { Menu } from "./menu.js";
+import { EditorContext } from "./context.js";
 
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const FILE_BYTES_MAX = 10 * 1024 * 1024;
@@ -21,7 +23,7 @@ export class Composer {
   /**
    * `hooks`: `create(cwd, settings)` creates a session and returns its id; `failed(error)` reports
    * an error; `isBusy()` returns whether a turn runs; `state()` returns the state of the shown
-   * session; `similar(directory)` returns the id of a session of nuncio's own agent there, or null.
+   * session; `cwd()` returns the directory of a new session; `toast(text)` shows a text.
    */
   constructor(hooks) {
     Object.assign(this, { hooks, id: null, files: [], sending: false, visit: {}, stopSinceMs: 0, modes: [], agents: [], wanted: {}, drafts: sessionStorage });
@@ -46,7 +48,8 @@ export class Composer {
       this.picker.value = "";
     });
     at("stop").addEventListener("click", () => performance.now() - this.stopSinceMs > TOO_SOON_MS && this.stop());
-    this.completion = new Completion(this.input, { session: (kind) => this.completes(kind), typed: () => this.typed() });
+    this.completion = new Completion(this.input, { place: (kind) => this.completes(kind), typed: () => this.typed() });
+    this.context = new EditorContext(() => this.draw());
     this.drops();
     this.pickers();
   }
@@ -111,6 +114,11 @@ export class Composer {
   async learn({ modes }) {
     this.modes = modes.availableModes.map(({ id: mode, name, description }) => ({ id: mode, name, hint: description }));
     this.defaultMode = modes.currentModeId;
+    await this.reload();
+  }
+
+  /** Reads the models and the agents again. */
+  async reload() {
     const models = await call("_nuncio/model/list").catch(() => null);
     this.defaultModel = models?.default;
     this.hasModels = !!models;
@@ -119,13 +127,13 @@ export class Composer {
   }
 
   /**
-   * The session whose commands or files are suggested. A new session has none yet: another one in its
-   * directory has the same files, and the same commands unless another agent is chosen.
+   * The session, or the directory of a new one, whose commands or files are suggested. Another agent
+   * has commands of its own, which are known once it runs.
    */
   completes(kind) {
-    if (this.id) return this.id;
-    const isNative = this.current("agent") === NATIVE;
-    return kind === "path" || isNative ? this.hooks.similar?.(this.directory.value.trim()) ?? null : null;
+    if (this.id) return { sessionId: this.id };
+    const cwd = this.hooks.cwd();
+    return cwd && (kind === "path" || this.current("agent") === NATIVE) ? { cwd } : null;
   }
 
   // Drafts -----------------------------------------------------------------------------------------------------------------------
@@ -230,8 +238,9 @@ export class Composer {
     model.name = modelName(value("model"));
     thinking.name = value("thinking") && value("thinking") !== "off" ? `Thinking ${value("thinking")}` : "Thinking";
     mode.button.dataset.mode = value("mode") || "";
-    fill(this.chips, this.files.map((file) => this.chip(file)));
-    this.chips.hidden = !this.files.length;
+    const open = this.context.chip();
+    fill(this.chips, open, this.files.map((file) => this.chip(file)));
+    this.chips.hidden = !this.files.length && !open;
   }
 
   key(event) {
@@ -256,7 +265,9 @@ export class Composer {
         id = await this.hooks.create(this.directory.value.trim(), this.settings());
         if (this.hooks.state()?.id === id) this.id = id;
       }
-      const parts = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(({ part }) => part)];
+      const { parts: named, remarks } = await mentioned(text, id, this.hooks.state()?.cwd ?? this.hooks.cwd());
+      const parts = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(({ part }) => part), ...named, ...(await this.context.parts(id))];
+      if (remarks.length) this.hooks.toast(remarks.join("; "));
       // If another client has started a turn in the meantime, the message waits for its end.
       await call("_nuncio/session/message", { sessionId: id, parts, delivery: busy ? delivery : "queue" });
     } catch (error) {
@@ -279,7 +290,8 @@ export class Composer {
   // Files ------------------------------------------------------------------------------------------------------------------------
 
   drops() {
-    const over = (event) => [...(event.dataTransfer?.types || [])].includes("Files");
+    const has = (event, type) => [...(event.dataTransfer?.types || [])].includes(type);
+    const over = (event) => has(event, "Files") || host.dropped?.types.some((type) => has(event, type));
     for (const name of ["dragenter", "dragover"]) {
       addEventListener(name, (event) => {
         if (!over(event)) return;
@@ -290,7 +302,13 @@ export class Composer {
     addEventListener("dragleave", (event) => event.relatedTarget || this.form.classList.remove("over"));
     addEventListener("drop", (event) => {
       this.form.classList.remove("over");
-      if (over(event)) this.take(event, event.dataTransfer.files);
+      if (!over(event)) return;
+      const paths = host.dropped?.paths(event.dataTransfer) ?? [];
+      if (!paths.length) return this.take(event, event.dataTransfer.files);
+      event.preventDefault();
+      const cwd = this.hooks.state()?.cwd ?? this.hooks.cwd();
+      const shown = (path) => (path.startsWith(`${cwd}/`) ? path.slice(cwd.length + 1) : path);
+      this.compose({ text: `${paths.map((path) => mentionOf(shown(path))).join(" ")} ` });
     });
   }
 

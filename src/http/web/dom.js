@@ -46,6 +46,7 @@ const SHAPES = {
   diff: "M4 2.5h8v11H4zM6 5.5h4M8 3.5v4M6 10.5h4",
   compare: "M3 3h4v10H3zM9 3h4v10H9z",
   bell: "M4 11.5V7a4 4 0 018 0v4.5l1 1H3zM7 14h2",
+  sliders: "M2.5 5h6M11.5 5h2M10 3.5v3M2.5 11h2M7.5 11h6M6 9.5v3",
   keys: "M2 4.5h12v7H2zM4.5 7h.01M7 7h.01M9.5 7h.01M12 7h.01M5 9.3h6",
   read: "M4 2.5h5.5L12 5v8.5H4zM6.3 8h3.4M6.3 10.5h3.4",
   edit: "M3 13l.6-2.7 7-7 2.1 2.1-7 7z",

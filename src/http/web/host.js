@@ -27,9 +27,13 @@ export const host = {
     return files.show(place).catch(failed);
   },
 
+  // Only an editor has these: `signIn(provider)` asks for a key and stores it; `onContext(take)` gives
+  // the open file, `{path, lines, text}`; `context(name)` returns what `@name` means there, a part;
+  // `dropped` reads the files of a drop, `{types, paths(dataTransfer)}`.
+
   /** Takes the id of the session that the page shows; null for the page of a new session. */
   show() {},
 
-  /** Takes what the host can do with the page: `{show, focus, compose, send, open}` of app.js. */
+  /** Takes what the host can do with the page: `{show, focus, compose, send, signedIn, open}` of app.js. */
   connect() {},
 };

@@ -167,11 +167,6 @@ export class Sessions {
     return [...new Set(this.ordered.map((row) => row.cwd).filter(Boolean))];
   }
 
-  /** The id of the latest session of nuncio's own agent in a directory; null if there is none. */
-  similar(directory) {
-    return this.ordered.find((row) => row.cwd === directory && !row.agent)?.id ?? null;
-  }
-
   select(id) {
     this.current = id;
     this.draw();

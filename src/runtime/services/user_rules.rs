@@ -54,6 +54,11 @@ impl UserRules {
         Ok(())
     }
 
+    /// Replaces all rules by those of settings that were read again.
+    pub(super) fn replace(&self, rules: &[Rule]) {
+        *self.rules.lock() = KnownRules { rules: rules.into(), stamp: None };
+    }
+
     /// Removes a rule for a directory from the settings file. Blocks.
     pub(crate) fn remove(&self, rule: &Rule) -> Result<()> {
         if rule.directory.is_none() {

@@ -61,6 +61,50 @@ async fn files_are_found_by_characters_of_their_path() {
     agent.finish().await;
 }
 
+/// Before the first session of a directory.
+#[tokio::test]
+async fn commands_and_files_of_a_directory_are_completed() {
+    let home = Home::new();
+    home.put(".nuncio/commands/ship.md", "---\ndescription: Ship it\n---\nShip.");
+    home.put("src/main.rs", "");
+    let mut agent = home.start(&[]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let listed = agent.call("_nuncio/command/list", json!({"cwd": home.work()})).await;
+    assert!(listed["commands"].as_array().unwrap().iter().any(|command| command["name"] == "ship"), "{listed}");
+    let found = agent.call("_nuncio/file/search", json!({"cwd": home.work(), "query": "main"})).await;
+    assert_eq!(found["paths"], json!(["src/main.rs"]));
+    for method in ["_nuncio/command/list", "_nuncio/file/search"] {
+        let both = json!({"cwd": home.work(), "sessionId": "sess_no"});
+        refused(
+            &mut agent,
+            &[
+                (method, json!({"cwd": "/nowhere"}), -32602, "not a directory"),
+                (method, json!({}), -32602, "either sessionId or cwd"),
+                (method, both, -32602, "either sessionId or cwd"),
+            ],
+        )
+        .await;
+    }
+    agent.finish().await;
+}
+
+/// A client may read what the session may: its additional directories, and what its answers allow.
+#[tokio::test]
+async fn files_are_read_in_all_directories_of_the_session() {
+    let home = Home::new();
+    let other = home.put("../other/a.txt", "other\n").canonicalize().unwrap();
+    let mut agent = home.start(&["--model", &home.script(json!([]))]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let directory = other.parent().unwrap();
+    let params = json!({"cwd": home.work(), "mcpServers": [], "additionalDirectories": [directory]});
+    let session = agent.call("session/new", params).await["sessionId"].clone();
+    let found = agent.call("_nuncio/file/read", json!({"sessionId": session, "path": other})).await;
+    assert_eq!(found["text"], "other\n");
+    let without = agent.new_session(&home).await;
+    refused(&mut agent, &[("_nuncio/file/read", json!({"sessionId": without, "path": other}), -32011, "outside")]).await;
+    agent.finish().await;
+}
+
 #[tokio::test]
 async fn files_are_read_within_the_directory_and_the_rules() {
     let home = Home::new();

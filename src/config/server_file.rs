@@ -4,12 +4,12 @@ use std::path::Path;
 
 use toml_edit::{InlineTable, Table, value};
 
-use crate::config::McpServer;
-use crate::config::settings_file::{SettingsFile, check_name, list};
+use super::mcp_settings::McpServer;
+use super::settings_file::{SettingsFile, check_name, list};
 use crate::error::{Error, Result};
 
 /// Adds `[mcp.NAME]` to the file.
-pub(crate) fn add(file: &Path, name: &str, server: &McpServer) -> Result<()> {
+pub(crate) fn add_server(file: &Path, name: &str, server: &McpServer) -> Result<()> {
     check_name(name)?;
     let mut settings = SettingsFile::read(file)?;
     if settings.table("mcp")?.contains_key(name) {
@@ -22,7 +22,7 @@ pub(crate) fn add(file: &Path, name: &str, server: &McpServer) -> Result<()> {
 }
 
 /// Removes `[mcp.NAME]` and its tables from the file.
-pub(crate) fn remove(file: &Path, name: &str) -> Result<()> {
+pub(crate) fn remove_server(file: &Path, name: &str) -> Result<()> {
     let mut settings = SettingsFile::read(file)?;
     if !settings.remove("mcp", name) {
         return Err(Error::invalid_params(format!("{} has no server {name}", file.display())));

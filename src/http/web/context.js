@@ -1,0 +1,49 @@
+// The file that is open in the editor around the page, with its selection: a chip that the user can
+// switch off. A page in a browser has none.
+
+import { call } from "./api.js";
+import { base, h, icon } from "./dom.js";
+import { host } from "./host.js";
+
+const OFF = "nuncio.context";
+
+export class EditorContext {
+  /** `changed()` is called when the chip changes. */
+  constructor(changed) {
+    Object.assign(this, { open: null, changed });
+    host.onContext?.((open) => {
+      this.open = open;
+      changed();
+    });
+  }
+
+  get isOff() {
+    return sessionStorage.getItem(OFF) === "off";
+  }
+
+  /** The chip as a node; null if no file is open. */
+  chip() {
+    if (!this.open) return null;
+    const { path, lines } = this.open;
+    const name = `${base(path)}${lines ? `:${lines.first}-${lines.last}` : ""}`;
+    const toggle = h("button", { type: "button", class: "context", "aria-pressed": String(!this.isOff), title: this.isOff ? `${path} is not sent: click to send it with your messages` : `${path} is sent with your messages: click to switch this off` }, icon("read", 14), h("span", {}, name));
+    toggle.addEventListener("click", () => {
+      if (this.isOff) sessionStorage.removeItem(OFF);
+      else sessionStorage.setItem(OFF, "off");
+      this.changed();
+    });
+    return h("li", { class: `chip${this.isOff ? " off" : ""}` }, toggle);
+  }
+
+  /** The parts that a message gets: a link to the file, and the selected lines. Nothing that a rule denies. */
+  async parts(sessionId) {
+    if (!this.open || this.isOff) return [];
+    const { path, lines } = this.open;
+    const uri = `file://${path.split("/").map(encodeURIComponent).join("/")}`;
+    const file = await call("_nuncio/file/read", { sessionId, path }).catch(() => null);
+    if (file?.text === undefined) return [];
+    if (!lines) return [{ type: "resource_link", uri, name: path }];
+    const text = (this.open.text ?? (file.text.match(/[^\n]*\n|[^\n]+$/g) ?? []).slice(lines.first - 1, lines.last).join(""));
+    return [{ type: "resource", uri: `${uri}#L${lines.first}-${lines.last}`, mimeType: "text/plain", text }];
+  }
+}
