@@ -1,7 +1,6 @@
 // The console in a real browser: node console.mjs NUNCIO. One case after the other; each has sessions of its own.
 
 import { readFileSync, writeFileSync, existsSync, mkdirSync } from "node:fs";
-import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { Browser, Editor, Server, becomes, equal, ok } from "./harness.mjs";
 import { answer, answerBy, answerByClick, answerWith, asks, asksNot, conversation, faint, overhang, rests, text, texts } from "./pages.mjs";
@@ -15,6 +14,7 @@ import { places } from "./places.mjs";
 import { prompting } from "./prompting.mjs";
 import { reading } from "./reading.mjs";
 import { sessions } from "./sessions.mjs";
+import { settings } from "./settings.mjs";
 
 const HOSTILE = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt;`;
 const SLOW = Array.from({ length: 120 }, (_, index) => `word${index}`).join(" ");
@@ -663,7 +663,7 @@ const CASES = {
   },
 
   async "an observer sees everything and decides nothing"() {
-    const token = execFileSync(program, ["token", "new", "watcher", "--role", "observer"], { env: { ...process.env, NUNCIO_HOME: server.home }, stdio: ["ignore", "pipe", "ignore"] }).toString().trim().split(/\s+/).pop();
+    const token = server.observer();
     const id = await server.session([{ tool_calls: [{ name: "bash", input: { command: "echo watched" } }] }, { text: "Done." }]);
     const page = await browser.open(server, id, { token });
     ok(!(await page.locator("#composer").isVisible()), "there is a prompt box");
@@ -699,7 +699,7 @@ const CASES = {
   },
 };
 
-Object.assign(CASES, decisions(browser, server, program), prompting(browser, server), changes(browser, server), following(browser, server), commonmark(browser, server), places(browser, server), long(browser, server), sessions(browser, server), reading(browser, server), hub(browser, server, program));
+Object.assign(CASES, decisions(browser, server, program), prompting(browser, server), changes(browser, server), following(browser, server), commonmark(browser, server), places(browser, server), long(browser, server), sessions(browser, server), settings(browser, server), reading(browser, server), hub(browser, server, program));
 
 const only = process.argv[3];
 let passed = 0, failed = 0;

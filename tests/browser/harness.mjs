@@ -1,6 +1,6 @@
 // A server, a browser, and what the cases have in common. Nothing here waits by the clock: only for what happens.
 
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -67,6 +67,13 @@ export class Server {
     const value = await response.json();
     if (!response.ok) throw new Error(`${verb} ${path}: ${response.status} ${JSON.stringify(value)}`);
     return value;
+  }
+
+  /** A token with the observer role. */
+  observer() {
+    const name = `watcher-${Math.random().toString(36).slice(2)}`;
+    const env = { ...process.env, NUNCIO_HOME: this.home };
+    return execFileSync(this.program, ["token", "new", name, "--role", "observer"], { env, stdio: ["ignore", "pipe", "ignore"] }).toString().trim().split(/\s+/).pop();
   }
 
   async metrics() {

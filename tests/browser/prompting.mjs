@@ -47,6 +47,53 @@ export const prompting = (browser, server) => ({
     await becomes(() => names(page), ["@source/inner/deep.rs"], "paths in a new session");
   },
 
+  async "the first session of a directory completes commands and paths, with quotes around blanks"() {
+    const directory = join(server.project, "untouched");
+    mkdirSync(join(directory, ".nuncio", "commands"), { recursive: true });
+    mkdirSync(join(directory, "with blanks"), { recursive: true });
+    writeFileSync(join(directory, ".nuncio", "commands", "ship.md"), "---\ndescription: Ship it\n---\nShip.");
+    writeFileSync(join(directory, "with blanks", "notes.txt"), "text\n");
+    const page = await browser.open(server);
+    await page.fill("#directory", directory);
+    await page.locator("#prompt").focus();
+    await page.keyboard.type("/sh");
+    await becomes(() => names(page), ["/ship"], "commands");
+    await page.fill("#prompt", "");
+    await page.keyboard.type("Read @blanks");
+    await page.locator(".completion .name", { hasText: '@"with blanks/"' }).first().waitFor();
+    await page.locator(".completion li", { hasText: /^@"with blanks\/"$/ }).click();
+    equal(await page.inputValue("#prompt"), 'Read @"with blanks/', "an open directory");
+    await becomes(() => names(page), ['@"with blanks/notes.txt"'], "paths in the directory");
+    await page.keyboard.press("Tab");
+    equal(await page.inputValue("#prompt"), 'Read @"with blanks/notes.txt" ', "the path");
+  },
+
+  async "files that a message names are sent, and it is said what is not"() {
+    const directory = join(server.project, "named");
+    mkdirSync(join(directory, "inner"), { recursive: true });
+    writeFileSync(join(directory, "lines.txt"), "one\ntwo\nthree\nfour\n");
+    writeFileSync(join(directory, "inner", "deep.txt"), "deep\n");
+    writeFileSync(join(directory, "large.txt"), "x\n".repeat(40_000));
+    const id = await server.session([{ expect: "two\nthree\n", text: "Lines." }, { expect: "deep.txt", text: "List." }, { expect: "[cut: the first", text: "Cut." }, { text: "Nothing." }], { cwd: directory });
+    const page = await browser.open(server, id);
+    const send = async (text, answer) => {
+      await page.fill("#prompt", text);
+      await page.keyboard.press("Escape");
+      await page.locator("#prompt").focus();
+      await page.keyboard.press("Enter");
+      await page.locator(".message.assistant", { hasText: answer }).waitFor();
+    };
+    await send("Look at @lines.txt#L2-3.", "Lines.");
+    await send("And (@inner/).", "List.");
+    await send("Then @large.txt", "Cut.");
+    await page.locator("#toast", { hasText: "64 of 79 KiB are sent" }).waitFor();
+    await send("Not @/etc/passwd, nor @nobody", "Nothing.");
+    await page.locator("#toast", { hasText: "@/etc/passwd is not sent" }).waitFor();
+    const { messages } = await server.call("GET", `/v1/sessions/${id}/messages`);
+    const sent = messages.filter(({ role }) => role === "user").map(({ parts }) => parts.length);
+    equal(sent, [2, 2, 2, 1], "parts of the messages");
+  },
+
   async "completion sends one request at a time, and shows only the answer to the last word"() {
     const id = await server.session([{ text: "Heard." }]);
     const page = await browser.open(server, id, { viewport: { width: 300, height: 600 } });

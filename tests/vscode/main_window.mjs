@@ -3,6 +3,8 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { join } from "node:path";
 import { Other } from "./agent.mjs";
 import { equal, ok, repeated, succeeds, until, WAIT_MS } from "./harness.mjs";
 
@@ -289,12 +291,12 @@ export const CASES = {
     await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
     const row = await window.row("Changed Files", "back.txt");
     await row.click();
-    await window.page.locator(".tab.active", { hasText: "back.txt (changes of the turn)" }).waitFor();
+    await window.page.locator(".tab.active", { hasText: "back.txt (changes of the session)" }).waitFor();
     await row.hover();
     await row.locator('.actions a[aria-label^="Revert File"]').click();
     await window.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Revert" }).click();
     await until(() => editor.read("back.txt") === "before\n", "reverted");
-    const tab = window.page.locator(".tab.active:not(.dirty)", { hasText: "back.txt (changes of the turn)" });
+    const tab = window.page.locator(".tab.active:not(.dirty)", { hasText: "back.txt (changes of the session)" });
     await tab.locator(".tab-actions a").first().click();
     await tab.waitFor({ state: "detached" });
   },
@@ -407,6 +409,125 @@ export const CASES = {
     equal(await again.locator("#prompt").inputValue(), "a draft", "the draft");
     await again.locator("#prompt").fill("");
     await until(() => editor.nuncios().length === 1, "the former process has ended");
+  },
+
+  async "a turn and its request survive a reload of the window"({ window, editor }) {
+    writeFileSync(editor.file("survives.txt"), "old\n");
+    editor.model([read("survives.txt"), edit("survives.txt", "old", "new"), { text: "Survived." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it slowly");
+    await asks(frame);
+    const [pid] = editor.nuncios();
+    await window.reload();
+    const again = await window.nuncio();
+    await asks(again);
+    await diffTab(window, "survives.txt").waitFor();
+    ok(editor.nuncios().includes(pid), "the former process has ended");
+    await answer(again, "Allow");
+    await again.locator(".message.assistant", { hasText: "Survived." }).waitFor();
+    equal(editor.read("survives.txt"), "new\n", "the file");
+    equal(await again.locator(".note", { hasText: "Stopped" }).count(), 0, "notes");
+    await until(() => editor.nuncios().length === 1 && !editor.nuncios().includes(pid), "the former process ends with its turn");
+  },
+
+  async "a diff tab that was closed is opened again, and answered with a key"({ window, editor }) {
+    writeFileSync(editor.file("again.txt"), "old\n");
+    editor.model([read("again.txt"), edit("again.txt", "old", "new"), { text: "Done." }]);
+    const frame = await window.fresh();
+    await window.prompt("Change it");
+    const tab = diffTab(window, "again.txt");
+    await tab.waitFor();
+    await tab.locator(".tab-actions a").first().click({ force: true });
+    await tab.waitFor({ state: "detached" });
+    await frame.locator("#ask").getByRole("button", { name: "Open diff" }).click();
+    await tab.waitFor();
+    await window.page.locator(".tab.active", { hasText: "again.txt (proposed by nuncio)" }).click();
+    await focusEditor(window);
+    await window.page.keyboard.press("Alt+Enter");
+    await frame.locator(".message.assistant", { hasText: "Done." }).waitFor();
+    equal(editor.read("again.txt"), "new\n", "the file");
+  },
+
+  async "changes of several turns are listed, and leave the list when they are kept"({ window, editor }) {
+    for (const name of ["kept1.txt", "kept2.txt"]) writeFileSync(editor.file(name), "old\n");
+    editor.model([read("kept1.txt"), edit("kept1.txt", "old", "new"), { text: "One." }, read("kept2.txt"), edit("kept2.txt", "old", "new"), { text: "Two." }, edit("kept1.txt", "new", "newest"), { text: "Three." }]);
+    const frame = await window.fresh();
+    for (const [prompt, end] of [["First", "One."], ["Second", "Two."]]) {
+      await window.prompt(prompt);
+      await answer(frame, "Allow");
+      await frame.locator(".message.assistant", { hasText: end }).waitFor();
+    }
+    const first = await window.row("Changed Files", "kept1.txt");
+    await window.row("Changed Files", "kept2.txt");
+    await first.hover();
+    await first.locator('.actions a[aria-label^="Keep Changes of File"]').click();
+    await first.waitFor({ state: "detached" });
+    await window.prompt("Third");
+    await answer(frame, "Allow");
+    await frame.locator(".message.assistant", { hasText: "Three." }).waitFor();
+    await window.row("Changed Files", "kept1.txt");
+    await window.command("nuncio: Keep All Changes");
+    await window.page.locator('.pane-header[aria-label^="Changed Files"]').waitFor({ state: "detached" });
+  },
+
+  async "the open file and its selection go with a message, unless the chip is off"({ window, editor }) {
+    writeFileSync(editor.file("chip.txt"), "first\nsecond\nthird\n");
+    editor.model([{ expect: "chip.txt", text: "Seen." }, { expect: "chip.txt#L2-2", text: "Selected." }, { text: "Nothing." }]);
+    await window.openFile("chip.txt");
+    const frame = await window.fresh();
+    const chip = frame.locator("#attachments .context");
+    await chip.getByText("chip.txt", { exact: true }).waitFor();
+    await window.prompt("Look");
+    await frame.locator(".message.assistant", { hasText: "Seen." }).waitFor();
+    await window.page.locator('.tab[data-resource-name="chip.txt"]').click();
+    await focusEditor(window);
+    await window.page.keyboard.press("Control+Home");
+    await window.page.keyboard.press("ArrowDown");
+    await window.page.keyboard.press("Shift+End");
+    await chip.getByText("chip.txt:2-2").waitFor();
+    await window.prompt("Look again");
+    await frame.locator(".message.assistant", { hasText: "Selected." }).waitFor();
+    await chip.click();
+    await frame.locator("#attachments .chip.off").waitFor();
+    await window.prompt("Look once more");
+    await frame.locator(".message.assistant", { hasText: "Nothing." }).waitFor();
+    equal(await frame.locator(".message.user").last().locator(".chip").count(), 0, "attachments");
+    await chip.click();
+    await frame.locator("#attachments .chip:not(.off)").waitFor();
+  },
+
+  async "settings are changed in the page, and a key is checked before it is stored"({ window, editor }) {
+    const provider = createServer(({ headers }, response) => {
+      const isRight = headers.authorization === "Bearer right";
+      response.writeHead(isRight ? 200 : 401, { "content-type": "application/json" });
+      response.end(JSON.stringify(isRight ? { data: [{ id: "model" }] } : { error: { message: "Incorrect API key provided" } }));
+    });
+    await new Promise((resolve) => provider.listen(0, "127.0.0.1", resolve));
+    writeFileSync(join(editor.data, "config.toml"), `[providers.mock]\nbase_url = "http://127.0.0.1:${provider.address().port}/v1"\n`);
+    const [pid] = editor.nuncios();
+    await window.command("nuncio: Restart nuncio");
+    await until(() => editor.nuncios().length === 1 && editor.nuncios()[0] !== pid, "another process");
+    const frame = await window.console();
+    await window.command("nuncio: Settings of nuncio…");
+    const servers = frame.locator("#settings-body section", { hasText: "MCP servers" });
+    await servers.getByLabel("Name").fill("docs");
+    await servers.getByLabel("Command, or URL").fill("docs-server");
+    await servers.getByRole("button", { name: "Add" }).click();
+    await frame.getByRole("button", { name: "Remove docs" }).click();
+    await frame.getByRole("button", { name: "Remove docs" }).waitFor({ state: "detached" });
+    const keys = frame.locator("#settings-body section", { hasText: "Keys" });
+    await keys.getByLabel("Provider").selectOption("mock");
+    for (const [key, said] of [["wrong", "401"], ["right", "accepted"]]) {
+      await keys.getByRole("button", { name: "Enter a key…" }).click();
+      await window.input().fill(key);
+      await window.page.keyboard.press("Enter");
+      await window.page.locator(".notification-list-item", { hasText: said }).first().waitFor();
+      // At most three notifications are shown.
+      await window.page.locator(".notification-list-item", { hasText: "Checking the key" }).waitFor({ state: "detached" });
+    }
+    await keys.locator(".setting", { hasText: "mock" }).waitFor();
+    await frame.locator("#settings form[method=dialog] button").click();
+    provider.close();
   },
 
   async "a session of another process is followed and answered"({ window, editor }) {

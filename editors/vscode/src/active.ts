@@ -6,6 +6,14 @@ import type { Api } from "./api";
 
 const TYPES = "session.*,turn.*,tool.started,tool.completed,permission.*,usage.*,mode.*";
 
+/** A file that a session has changed. */
+export interface FileChanges {
+  path: string;
+  /** null: the file did not exist. */
+  oldText: string | null;
+  newText: string;
+}
+
 export class ActiveSession implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onDidChange = this.changed.event;
@@ -57,18 +65,20 @@ export class ActiveSession implements vscode.Disposable {
     }, 50);
   }
 
-  /** Returns the files that the last turn with changes has changed, each with its text before. */
-  get changes(): { path: string; oldText: string | null; newText: string }[] {
-    const tools = (this.state?.items ?? []).filter((item) => item.kind === "tool" && item.status === "completed" && item.content.some((one: any) => one.type === "diff"));
-    const turn = tools.at(-1)?.turnId;
-    const files = new Map<string, { path: string; oldText: string | null; newText: string }>();
-    for (const item of tools) {
-      if (item.turnId !== turn) continue;
+  /**
+   * Returns the files that the session has changed, each with its text before. For a file whose text
+   * the user has kept, that is the text before; `isKept` is true for the text of a file.
+   */
+  changes(isKept: (path: string, text: string) => boolean): FileChanges[] {
+    const files = new Map<string, FileChanges>();
+    for (const item of this.state?.items ?? []) {
+      if (item.kind !== "tool" || item.status !== "completed") continue;
       for (const { type, path, oldText, newText } of item.content) {
-        if (type !== "diff") continue;
-        const known = files.get(path);
-        if (known) known.newText = newText;
-        else files.set(path, { path, oldText: oldText ?? null, newText });
+        if (type !== "diff" || typeof newText !== "string") continue;
+        const known = files.get(path) ?? { path, oldText: oldText ?? null, newText };
+        known.newText = newText;
+        if (isKept(path, newText)) known.oldText = newText;
+        files.set(path, known);
       }
     }
     return [...files.values()].filter((file) => file.oldText !== file.newText);

@@ -252,7 +252,8 @@ export class Agent implements vscode.Disposable {
     const env = { ...process.env, ...vscode.workspace.getConfiguration("nuncio").get<Record<string, string>>("env", {}) };
     return new Promise((resolve, reject) => {
       const child = execFile(program.path, ["login", provider], { env, timeout: LOGIN_MS }, (error, stdout, stderr) => {
-        if (error) reject(new Error(stderr.trim() || stdout.trim() || error.message));
+        // The first line is the error; the hint after it is for a terminal.
+        if (error) reject(new Error(stderr.trim().split("\n", 1)[0]?.replace(/^nuncio: /, "") || error.message));
         else resolve(stdout.trim());
       });
       child.stdin?.on("error", () => {});

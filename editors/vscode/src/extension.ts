@@ -70,13 +70,14 @@ class Extension {
       ready: (view) => view.setContext(openFile()),
       shown: (view, session) => this.shown(view, session),
       prompted: () => void setContext("nuncio.prompted", true),
+      openDiff: (session, permission) => this.proposals.reveal(session, permission),
       signIn: (provider) => this.signIn(provider),
       context: (name) => attachment(name, this.directory, this.output),
       failed: (error) => this.failed(error),
     }, context.extensionUri, context.workspaceState);
     this.proposals = new Proposals(this.api, (id) => !this.sessions.hidden.has(id) && (this.api.isOpened(id) || this.active.id === id), { failed: (error) => this.failed(error), showRequest: (id) => this.open(id) });
     this.status = new StatusItem(this.agent, this.active, this.sessions);
-    this.changes = new ChangedFiles(this.active);
+    this.changes = new ChangedFiles(this.active, this.context.workspaceState);
     this.terminals = new TerminalVariables(context.environmentVariableCollection, this.active);
     this.parts = [this.agent, this.sessions, this.active, this.conversations, this.proposals, this.status, this.changes, this.output];
   }
@@ -161,6 +162,7 @@ class Extension {
     this.active.show(session);
     this.sessions.shown = session;
     this.sessions.redraw();
+    if (session) this.proposals.showOpen(session).catch((error) => this.log.debug(`open requests: ${error}`));
   }
 
   /** Shows the open file at the prompts, once for many changes. */
@@ -324,6 +326,8 @@ class Extension {
       },
       "change.open": (change) => this.changes.open(change),
       "change.revert": (change) => this.changes.revert(change),
+      "change.keep": (change) => this.changes.keep([change]),
+      keepAll: () => this.changes.keep(),
     };
     for (const [name, does] of Object.entries(commands)) {
       const guarded = async (...args: unknown[]) => {

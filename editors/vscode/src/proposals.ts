@@ -135,6 +135,19 @@ export class Proposals implements vscode.Disposable {
     }
   }
 
+  /** Opens the tabs of requests that are open already, in a session that the window shows from now on. */
+  async showOpen(sessionId: string): Promise<void> {
+    const { permissions = [] } = await this.api.call("_nuncio/permission/list", { sessionId });
+    for (const { permissionId, options, toolCall } of permissions) await this.show(sessionId, { type: "", permissionId, options, content: toolCall.content ?? [] });
+  }
+
+  /** Opens the tabs of a request again, also those that the user has closed. */
+  async reveal(sessionId: string, permissionId: string): Promise<void> {
+    if (!this.open.has(permissionId)) await this.showOpen(sessionId);
+    const proposal = this.open.get(permissionId);
+    for (const change of proposal?.changes.slice(0, TABS_MAX) ?? []) await this.showChange(proposal!, change, false);
+  }
+
   private async show(sessionId: string, body: NuncioEvent["body"]): Promise<void> {
     const content = body.content as any[];
     const diffs = content.filter((one) => one.type === "diff" && typeof one.newText === "string");

@@ -45,6 +45,8 @@ export interface ViewHooks {
   /** A webview shows another session; null for the page of a new session. */
   shown(view: Conversation, session: string | null): void;
   prompted(): void;
+  /** Shows the changes of a permission request as diffs. */
+  openDiff(session: string, permission: string): Promise<void>;
   /** Asks for the key of a provider. */
   signIn(provider: string): Promise<void>;
   /** Returns what `@name` means in the window. */
@@ -137,6 +139,8 @@ ${page}
         return this.hooks.shown(this, this.session);
       case "save":
         return save(String(message.name), String(message.text));
+      case "openDiff":
+        return this.hooks.openDiff(String(message.session), String(message.permission)).catch((error) => this.hooks.failed(error));
       case "signIn":
         return this.hooks.signIn(String(message.provider)).catch((error) => this.hooks.failed(error));
       case "openFile":

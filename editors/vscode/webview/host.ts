@@ -54,6 +54,11 @@ export const host = {
     extension.postMessage({ type: "openFile", path, line, cwd });
   },
 
+  /** Shows the changes of a permission request as diffs in editor tabs. */
+  openDiff(session: string, permission: string): void {
+    extension.postMessage({ type: "openDiff", session, permission });
+  },
+
   /** Asks for the key of a provider, which nuncio checks and stores. */
   signIn(provider: string): void {
     extension.postMessage({ type: "signIn", provider });

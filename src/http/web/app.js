@@ -35,7 +35,7 @@ const delayed = [];
 const view = new ConversationView({ observes: () => isObserver, retry });
 const find = new Find({ items: () => live?.state.items ?? [], reveal: (item) => view.reveal(item) });
 const queue = new QueueList({ observes: () => isObserver, failed, restore: (text) => composer.restore(text) });
-const ask = new Ask({ observes: () => isObserver, failed, cwd: () => live?.state.cwd });
+const ask = new Ask({ observes: () => isObserver, failed, cwd: () => live?.state.cwd, session: () => live?.id });
 const composer = new Composer({ create, failed, toast, isBusy: () => !!live?.state.busy, state: () => live?.state, cwd: directory });
 const workspaces = new Workspaces({ observes: () => isObserver, failed, open: openIn, directory: () => at("directory").value.trim() });
 const comparisons = new Comparisons({ observes: () => isObserver, failed, go, row: (id) => sessions.rows.get(id), directory: () => live?.state.cwd || directory(), modes: () => composer.modes });

@@ -33,7 +33,7 @@ const isDone = ({ tool }) => tool?.name === "review";
 export class Ask {
   /**
    * `hooks`: `observes()` returns true if the token has the observer role; `failed(error)` reports
-   * an error.
+   * an error; `cwd()` and `session()` return the directory and the id of the shown session.
    */
   constructor(hooks) {
     this.hooks = hooks;
@@ -102,7 +102,9 @@ export class Ask {
     const what = isCommand ? this.command(ask) : (review?.draw() ?? this.contents(ask));
     const subtitle = !isCommand && tool && !isDone(ask) && h("span", { class: "muted subtitle" }, exact(this.subject(ask)));
     this.left = h("span", { class: "muted left" });
-    const head = h("div", { class: "head" }, h("h2", { id: "ask-title" }, exact(this.title(ask))), subtitle, count > 1 && h("span", { class: "muted count" }, `1 of ${count}`), this.left);
+    const changes = host.openDiff && !isDone(ask) && ask.content?.some((one) => one.type === "diff");
+    const open = changes && h("button", { type: "button", class: "quiet", onclick: () => host.openDiff(this.hooks.session(), ask.permissionId) }, "Open diff");
+    const head = h("div", { class: "head" }, h("h2", { id: "ask-title" }, exact(this.title(ask))), subtitle, count > 1 && h("span", { class: "muted count" }, `1 of ${count}`), this.left, open);
     this.answers = h("div", {});
     this.drawAnswers(ask);
     fill(this.root, head, h("div", { class: "what", tabIndex: -1 }, what), this.answers);

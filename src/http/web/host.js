@@ -27,7 +27,8 @@ export const host = {
     return files.show(place).catch(failed);
   },
 
-  // Only an editor has these: `signIn(provider)` asks for a key and stores it; `onContext(take)` gives
+  // Only an editor has these: `openDiff(session, permission)` shows the changes of a request;
+  // `signIn(provider)` asks for a key and stores it; `onContext(take)` gives
   // the open file, `{path, lines, text}`; `context(name)` returns what `@name` means there, a part;
   // `dropped` reads the files of a drop, `{types, paths(dataTransfer)}`.
 

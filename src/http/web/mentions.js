@@ -85,7 +85,7 @@ export async function mentioned(text, sessionId, cwd) {
       if (one?.remark) remarks.push(one.remark);
       if (one && !parts.some((part) => JSON.stringify(part) === JSON.stringify(one.part))) parts.push(one.part);
     } catch (error) {
-      remarks.push(`@${mention.path} is not sent: ${error.message}`);
+      remarks.push(`@${mention.path.replace(PUNCTUATION, "")} is not sent: ${error.message}`);
     }
   }
   if (found.length > MENTIONS_MAX) remarks.push(`Only the first ${MENTIONS_MAX} files are sent`);

@@ -49,10 +49,10 @@ export class Settings {
     }
   }
 
-  /** Calls a method that changes the settings, and shows them again. */
-  async change(method, params) {
+  /** Changes the settings, and shows them again. */
+  async change(does) {
     try {
-      await call(method, params);
+      await does();
       await this.load();
       this.hooks.changed();
     } catch (error) {
@@ -98,8 +98,8 @@ export class Settings {
     const list = h("datalist", { id: "settings-models" }, models.map(({ id }) => h("option", { value: id })));
     const input = this.field("model", "Model of new sessions: PROVIDER/NAME", { required: true });
     input.setAttribute("list", "settings-models");
-    const set = this.form(({ model: chosen }) => this.change("_nuncio/settings/set_model", { model: chosen.trim() }), "Set", input, list);
-    const reset = model && this.changeable && this.button("Reset", () => this.change("_nuncio/settings/set_model", {}), "Reset the default model");
+    const set = this.form(({ model: chosen }) => this.change(() => call("_nuncio/settings/set_model", { model: chosen.trim() })), "Set", input, list);
+    const reset = model && this.changeable && this.button("Reset", () => this.change(() => call("_nuncio/settings/set_model", {})), "Reset the default model");
     return this.section("Default model", h("ul", {}, this.row(model || usual || "None", detail, reset)), this.changeable && set);
   }
 
@@ -114,15 +114,15 @@ export class Settings {
   }
 
   servers(servers) {
-    const row = ({ name, target, enabled, definedIn, removable }) => this.row(name, [target, !enabled && "not enabled", definedIn].filter(Boolean).join(" · "), removable && this.button("Remove", () => this.change("_nuncio/settings/mcp/remove", { name }), `Remove ${name}`));
-    const add = this.form(({ name, target }) => this.change("_nuncio/settings/mcp/add", { name: name.trim(), ...(/^https?:/.test(target.trim()) ? { url: target.trim() } : { command: words(target) }) }), "Add", this.field("name", "Name", { required: true }), this.field("target", "Command, or URL", { required: true }));
+    const row = ({ name, target, enabled, definedIn, removable }) => this.row(name, [target, !enabled && "not enabled", definedIn].filter(Boolean).join(" · "), removable && this.button("Remove", () => this.change(() => call("_nuncio/settings/mcp/remove", { name })), `Remove ${name}`));
+    const add = this.form(({ name, target }) => this.change(() => call("_nuncio/settings/mcp/add", { name: name.trim(), ...(/^https?:/.test(target.trim()) ? { url: target.trim() } : { command: words(target) }) })), "Add", this.field("name", "Name", { required: true }), this.field("target", "Command, or URL", { required: true }));
     return this.section("MCP servers", servers.length > 0 && h("ul", {}, servers.map(row)), this.changeable && add);
   }
 
   rules(rules) {
-    const row = ({ scope, rule, removable }) => this.row(ruleText(rule), SCOPES[scope], removable && this.button("Remove", () => this.change("_nuncio/settings/rules/remove", { rule }), `Remove: ${ruleText(rule)}`));
+    const row = ({ scope, rule, removable }) => this.row(ruleText(rule), SCOPES[scope], removable && this.button("Remove", () => this.change(() => call("_nuncio/settings/rules/remove", { rule })), `Remove: ${ruleText(rule)}`));
     const policy = h("select", { name: "policy", "aria-label": "Policy" }, ["allow", "ask", "deny"].map((name) => h("option", { value: name }, name)));
-    const add = this.form(({ policy: chosen, tool, pattern }) => this.change("_nuncio/settings/rules/add", { rule: { policy: chosen, tool: tool.trim(), ...(pattern.trim() && { pattern: pattern.trim() }) } }), "Add", policy, this.field("tool", "Tool, for example bash", { required: true }), this.field("pattern", "Command or URL: git status *"));
+    const add = this.form(({ policy: chosen, tool, pattern }) => this.change(() => call("_nuncio/settings/rules/add", { rule: { policy: chosen, tool: tool.trim(), ...(pattern.trim() && { pattern: pattern.trim() }) } })), "Add", policy, this.field("tool", "Tool, for example bash", { required: true }), this.field("pattern", "Command or URL: git status *"));
     return this.section("Permission rules", rules.length > 0 && h("ul", {}, rules.map(row)), this.changeable && add);
   }
 

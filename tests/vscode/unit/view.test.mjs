@@ -22,7 +22,7 @@ function conversation(state = {}) {
       return { done: true };
     },
   };
-  const hooks = { shown: (_, id) => found.shown.push(id), prompted: () => found.prompted++, failed: (error) => found.posted.push(error.message) };
+  const hooks = { ready() {}, shown: (_, id) => found.shown.push(id), prompted: () => found.prompted++, failed: (error) => found.posted.push(error.message) };
   const { Conversation } = load("view.ts", vscode);
   return { ...found, found, webview, view: new Conversation(webview, api, hooks, vscode.Uri.file("/extension"), "sidebar", state, (kept) => found.kept.push(kept)) };
 }
