@@ -131,7 +131,9 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Acp(AcpOptions { http: Some(address), server, .. }) => {
             on_worker(serve::acp_and_serve(bootstrap, address, server))
         }
-        CliCommand::Serve { http, wait_for_store, server } => on_worker(serve::serve(bootstrap, http, wait_for_store, server)),
+        CliCommand::Serve { http, wait_for_store, open, server } => {
+            on_worker(serve::serve(bootstrap, http, (wait_for_store, open), server))
+        }
         CliCommand::Token { command } => token::run(&bootstrap, command),
         CliCommand::Chat(options) => start_chat(bootstrap, options, demo_start, colours),
         CliCommand::Run(options) => on_worker(async move { run::run(app::build(bootstrap)?, options, colours).await }),

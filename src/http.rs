@@ -8,6 +8,7 @@ mod connection;
 mod files;
 mod hook;
 mod idempotency;
+mod logins;
 mod mcp;
 mod metrics;
 mod params;
@@ -17,6 +18,7 @@ mod response;
 mod routes;
 mod rpc;
 mod schema;
+mod sign_in;
 mod sse;
 mod state;
 mod tls;
@@ -42,6 +44,7 @@ use address_file::AddressFile;
 pub(crate) use address_file::running_server;
 use auth::Auth;
 use connection::Transport;
+use logins::Logins;
 use metrics::GaugeGuard;
 use pending_connections::PendingConnections;
 use state::AppState;
@@ -129,7 +132,7 @@ impl HttpServer {
         let cluster = app.cluster(tls.as_ref().map(|tls| (address.port(), &*tls.certificate)))?;
         let tls = tls.map(|tls| tls.acceptor);
         let hosts = options.hosts.into_iter().chain(settings.cluster.address.as_deref().and_then(cluster::host_name)).collect();
-        let auth = Auth::new(tokens, hosts, options.origins, options.roots.into());
+        let auth = Auth::new(tokens, Logins::new(&app.places.data), hosts, options.origins, options.roots.into());
         let state = Arc::new(AppState::new(app, auth));
         let mut server = HttpServer { listener, tls, cluster, state, token, address_file: None };
         let created = server.url_here().and_then(|url| AddressFile::create(&server.state.app.places.data, &url));
@@ -160,6 +163,13 @@ impl HttpServer {
     /// browsers do not send to the server.
     pub(crate) fn ready_url(&self) -> Result<String> {
         Ok(format!("{}/#token={}", self.url()?, self.token))
+    }
+
+    /// Returns the URL to open in a browser on this machine, with a code for one sign-in: the command
+    /// lines of browsers are visible to other users.
+    pub(crate) fn code_url(&self) -> Result<String> {
+        let code = self.state.auth.logins.new_code(tokens::sha256(&self.token))?;
+        Ok(format!("{}/#code={code}", self.url_here()?))
     }
 
     /// Serves requests until `stop` is cancelled. Then waits up to `http.drain_s` seconds for the

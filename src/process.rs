@@ -35,7 +35,7 @@ pub use child::{Child, Output};
 pub(crate) use child::{ChildExit, ProcessTree};
 pub(crate) use command::CommandKind;
 pub use command::{Command, ProgramConfinement};
-pub(crate) use detached::{DetachedStart, detach_output, leave_streams, leave_terminal, start_detached};
+pub(crate) use detached::{DetachedStart, detach_output, leave_streams, leave_terminal, start_detached, start_program};
 pub(crate) use exported::ExportedChange;
 pub(crate) use find::find_program;
 pub(crate) use fork_server::GIT_DIR_VARIABLES;

@@ -125,6 +125,9 @@ pub(super) enum CliCommand {
         /// Listen although the store cannot be opened; /ready answers 503 until it can
         #[arg(long)]
         wait_for_store: bool,
+        /// Open the console in the browser
+        #[arg(long)]
+        open: bool,
         #[command(flatten)]
         server: HttpArgs,
     },

@@ -8,6 +8,7 @@ use crate::app::{self, Bootstrap};
 use crate::error::Result;
 use crate::http::HttpOptions;
 use crate::http::Tokens;
+use crate::process::start_program;
 use crate::terminal_text::output_line;
 
 fn flags(address: String, options: HttpArgs) -> HttpOptions {
@@ -15,8 +16,15 @@ fn flags(address: String, options: HttpArgs) -> HttpOptions {
     HttpOptions { address, public: allow_public, behind_proxy, hosts, origins, roots: Vec::new() }
 }
 
-/// Serves HTTP until a signal arrives. Opens the store first, unless `wait_for_store` is set.
-pub(crate) async fn serve(bootstrap: Bootstrap, address: String, wait_for_store: bool, options: HttpArgs) -> Result<u8> {
+/// Serves HTTP until a signal arrives. Opens the store first, unless `wait_for_store` is set. Then
+/// opens the console in the browser if `open` is set.
+pub(crate) async fn serve(
+    bootstrap: Bootstrap,
+    address: String,
+    (wait_for_store, open): (bool, bool),
+    options: HttpArgs,
+) -> Result<u8> {
+    let browser = open.then(|| bootstrap.environment.get("BROWSER").unwrap_or("xdg-open").to_owned());
     let token_file = Tokens::new(&bootstrap.places.data).owner_file().display().to_string();
     let (app, server) = app::http_server(bootstrap, flags(address, options)).await?;
     match wait_for_store {
@@ -26,12 +34,19 @@ pub(crate) async fn serve(bootstrap: Bootstrap, address: String, wait_for_store:
     // The URL with the token is printed to a terminal only, so that no file or pipe records it.
     let terminal = std::io::stdout().is_terminal();
     let url = if terminal { server.ready_url()? } else { server.url()? };
+    let code_url = browser.as_ref().map(|_| server.code_url()).transpose()?;
     let announce = || {
         match terminal {
             true => print(format!("owner token file: {token_file}\n"))?,
             false => tracing::info!(url, token_file, "listening"),
         }
-        print(format!("nuncio listens on {url}\n"))
+        print(format!("nuncio listens on {url}\n"))?;
+        if let Some((browser, url)) = browser.zip(code_url)
+            && let Err(error) = start_program(&browser, &url)
+        {
+            print_stderr(format!("nuncio: the browser was not started: {browser}: {error}\n"));
+        }
+        Ok(())
     };
     app::serve(server, announce).await.map(|()| 0)
 }

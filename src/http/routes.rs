@@ -13,16 +13,18 @@ use tower_http::compression::CompressionLayer;
 
 use super::response::{self, ApiError};
 use super::state::{ClientExtension, StateExtension};
-use super::{call, hook, mcp, metrics, rpc, sse, turn, web};
+use super::{call, hook, mcp, metrics, rpc, sign_in, sse, turn, web};
 use crate::api::{METHODS, MethodKind, MethodRow, Route, StatusSnapshot, openapi};
 use crate::error::{Error, Kind};
 
-/// Returns true for requests that need no token: `/health`, `/ready`, the console's files, and the
+/// Returns true for requests that need no token: `/health`, `/ready`, the console's files and its
+/// sign-in, and the
 /// documents with which MCP clients look for an OAuth server (RFC 8615), which do not exist.
 pub(crate) fn is_open(request: &Request) -> bool {
     let (path, method) = (request.uri().path(), request.method());
     let reads = method == Method::GET || method == Method::HEAD;
-    reads && (matches!(path, "/health" | "/ready") || web::is_file(path) || path.starts_with("/.well-known/"))
+    let signs_in = method == Method::POST && path == sign_in::LOGIN_PATH;
+    signs_in || reads && (matches!(path, "/health" | "/ready") || web::is_file(path) || path.starts_with("/.well-known/"))
 }
 
 pub(crate) fn router() -> Router {
@@ -38,6 +40,9 @@ pub(crate) fn router() -> Router {
         .route(hook::PATH, post(hook::answer))
         .route("/rpc", get(rpc::serve).post(rpc::serve))
         .route(mcp::PATH, post(mcp::serve))
+        .route(sign_in::LOGIN_PATH, post(sign_in::login))
+        .route(sign_in::LOGOUT_PATH, post(sign_in::logout))
+        .route(sign_in::CODE_PATH, post(sign_in::code))
         .fallback(|| async { ApiError(Error::not_found("unknown route").hint("see /v1/openapi.json")) })
         .method_not_allowed_fallback(|| async {
             ApiError(Error::new(Kind::MethodNotAllowed, "the route does not support this method").hint("see /v1/openapi.json"))

@@ -58,8 +58,9 @@ pub(crate) struct TokenRecheck {
 impl TokenRecheck {
     /// Keeps the token of a request that was just authenticated.
     pub(crate) fn new(request: &Request) -> TokenRecheck {
-        let token = request.headers().get(header::AUTHORIZATION).map(|token| (header::AUTHORIZATION, token.clone()));
-        TokenRecheck { headers: token.into_iter().collect(), checked_at: Instant::now() }
+        let kept = [header::AUTHORIZATION, header::COOKIE, header::HOST];
+        let kept = kept.into_iter().filter_map(|name| Some((name.clone(), request.headers().get(&name)?.clone())));
+        TokenRecheck { headers: kept.collect(), checked_at: Instant::now() }
     }
 
     /// Returns false once the token is revoked. Checks the token at most once per

@@ -21,6 +21,9 @@ const TOKEN_CHARS_MIN: usize = 32;
 /// Maximum length of a token's name, in characters.
 const TOKEN_NAME_CHARS_MAX: usize = 64;
 
+/// SHA-256 digest of a token.
+pub(crate) type TokenDigest = [u8; 32];
+
 /// A named token. `roots` are absolute directories; if empty, the server's roots apply.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -46,10 +49,10 @@ pub(crate) struct Tokens {
 #[derive(Default)]
 struct TokenCache {
     read: Option<[Option<(SystemTime, u64)>; 2]>,
-    owner: Option<[u8; 32]>,
+    owner: Option<TokenDigest>,
     /// Digest of the hook token.
-    hook: Option<[u8; 32]>,
-    named: Vec<(NamedToken, [u8; 32])>,
+    hook: Option<TokenDigest>,
+    named: Vec<(NamedToken, TokenDigest)>,
 }
 
 impl Tokens {
@@ -88,19 +91,23 @@ impl Tokens {
     /// Returns the client that this token belongs to. The client's roots are the intersection of
     /// the token's and the server's roots.
     pub(crate) fn client(&self, token: &str, roots: &Arc<[PathBuf]>) -> Option<Client> {
-        let given = sha256(token);
+        self.client_of(&sha256(token), roots)
+    }
+
+    /// Returns the client like [`Tokens::client`], for the digest of a token.
+    pub(crate) fn client_of(&self, given: &TokenDigest, roots: &Arc<[PathBuf]>) -> Option<Client> {
         let mut known = self.known.lock();
         self.refresh(&mut known);
         // All digests are compared, so that the time taken does not reveal which digest matches.
         let mut found = None;
         for (named, digest) in &known.named {
-            if bool::from(digest.ct_eq(&given)) {
+            if bool::from(digest.ct_eq(given)) {
                 let mut client = Client::limited(&named.name, named.role, Some(intersect_roots(&named.roots, roots)));
                 client.sees_all = named.roots.is_empty();
                 found = Some(client);
             }
         }
-        if known.owner.is_some_and(|owner| owner.ct_eq(&given).into()) {
+        if known.owner.is_some_and(|owner| owner.ct_eq(given).into()) {
             found = Some(Client::limited(OWNER, ClientRole::Controller, Some(roots.clone())));
         }
         if let Some(client) = &mut found {
@@ -208,7 +215,7 @@ fn create_parent(path: &Path) -> std::io::Result<()> {
 }
 
 /// Generates a token: 256 random bits in hexadecimal digits.
-fn new_token() -> Result<String> {
+pub(super) fn new_token() -> Result<String> {
     let mut bytes = [0; 32];
     SystemRandom::new().fill(&mut bytes).map_err(|_| Error::internal("the system's random number generator failed"))?;
     Ok(hex(&bytes))
@@ -218,7 +225,7 @@ fn hook_token(owner: &str) -> String {
     hex(&sha256(&format!("hook {owner}")))
 }
 
-fn sha256(token: &str) -> [u8; 32] {
+pub(super) fn sha256(token: &str) -> TokenDigest {
     let mut out = [0; 32];
     out.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
     out

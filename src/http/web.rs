@@ -49,6 +49,7 @@ const FILES: &[File] = &[
     file("/console/composer.js", SCRIPT, include_bytes!("web/composer.js")),
     file("/console/completion.js", SCRIPT, include_bytes!("web/completion.js")),
     file("/console/notify.js", SCRIPT, include_bytes!("web/notify.js")),
+    file("/console/worker.js", SCRIPT, include_bytes!("web/worker.js")),
     file("/console/phone.js", SCRIPT, include_bytes!("web/phone.js")),
     file("/console/qr.js", SCRIPT, include_bytes!("web/qr.js")),
     file("/console/queue.js", SCRIPT, include_bytes!("web/queue.js")),
@@ -74,7 +75,7 @@ const FILES: &[File] = &[
 /// Content security policy: the page loads files from this server, connects to it and shows images.
 /// It cannot create scripts.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data: blob:; \
-     manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+     manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types nuncio-worker; worker-src 'self'";
 
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::CACHE_CONTROL, "no-cache"),

@@ -1,6 +1,7 @@
 //! A program that outlives this process: another nuncio, which reports that it has started.
 
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -19,6 +20,16 @@ pub(crate) enum DetachedStart {
     Started(String),
     /// It ended before a line of output, with this exit code.
     Ended(u8),
+}
+
+/// Starts a program of the user that is independent of this process, without its streams.
+pub(crate) fn start_program(program: &str, argument: &str) -> io::Result<()> {
+    let mut command = Command::new(program);
+    let streams = command.arg(argument).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = streams.process_group(0).spawn()?;
+    // Until it ends, it would be a zombie otherwise.
+    std::thread::Builder::new().name("program".into()).spawn(move || drop(child.wait()))?;
+    Ok(())
 }
 
 /// Starts a program that leaves the session of the terminal by itself, and waits for the first line

@@ -40,6 +40,17 @@ const CASES = {
     equal(new URL(other.url()).hash.includes("token"), false, "the address");
     await other.reload();
     await other.waitForSelector("body.ready");
+    // Another tab of the browser needs no token, and no script can read the sign-in.
+    const tab = await browser.tab(other.context());
+    await tab.goto(`${server.url}/`);
+    await tab.waitForSelector("body.ready");
+    equal(await tab.evaluate(() => [document.cookie, Object.keys(localStorage), Object.keys(sessionStorage)]), ["", [], []], "what scripts can read");
+    await tab.keyboard.press("Escape");
+    await tab.keyboard.press("?");
+    await tab.click("#sign-out");
+    await tab.locator("#login-error", { hasText: "signed out" }).waitFor();
+    await other.reload();
+    await other.locator("#login").waitFor();
   },
 
   async "a page whose script is refused says why"() {
@@ -62,7 +73,7 @@ const CASES = {
     equal([again.status, await again.text()], [304, ""], "a known file");
     equal((await fetch(`${server.url}/console/../console/none.js`)).status, 401, "an unknown file");
     // A vendored file has its own form.
-    for (const name of ["vendor/markdown-it", "app", "actions", "api", "host", "file", "find", "state", "live", "sessions", "groups", "scroll", "view", "tool", "places", "ask", "review", "queue", "notify", "phone", "qr", "composer", "completion", "menu", "workspaces", "comparisons", "markdown", "tokens", "highlight", "diff", "patch", "changes", "export", "results", "fields", "dom"]) {
+    for (const name of ["vendor/markdown-it", "app", "actions", "api", "host", "file", "find", "state", "live", "sessions", "groups", "scroll", "view", "tool", "places", "ask", "review", "queue", "notify", "worker", "settings", "mentions", "context", "phone", "qr", "composer", "completion", "menu", "workspaces", "comparisons", "markdown", "tokens", "highlight", "diff", "patch", "changes", "export", "results", "fields", "dom"]) {
       const script = await (await fetch(`${server.url}/console/${name}.js`)).text();
       ok(script.startsWith(name.startsWith("vendor/") ? "/*! " : "// "), `${name}.js does not say what it is`);
       ok(!/innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval\(|new Function/.test(script), `${name}.js makes markup of text`);
@@ -392,8 +403,9 @@ const CASES = {
     const page = await browser.page();
     await page.clock.install();
     let asked = 0;
-    await page.route("**/v1/status", (route) => (asked++, route.abort()));
     await page.goto(`${server.url}/`);
+    await page.locator("#login").waitFor();
+    await page.route("**/v1/status", (route) => (asked++, route.abort()));
     for (let at = 0; at < 6; at++) {
       await page.fill("#token", server.token);
       await page.keyboard.press("Enter");

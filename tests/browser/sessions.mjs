@@ -208,12 +208,14 @@ export const sessions = (browser, server) => ({
     equal(errors, [], "faults that the browser finds");
   },
 
-  async "a QR code has the address with the token, and leaves with its dialog"() {
+  async "a QR code signs in once, and leaves with its dialog"() {
     const page = await browser.open(server);
+    const answered = page.waitForResponse("**/console/code");
     await page.locator("#welcome").click();
     await page.keyboard.press("?");
     await page.click("#show-phone");
     await page.locator(".qr").waitFor();
+    const { code } = await (await answered).json();
     ok((await text(page, ".phone")).includes("reachable only from this computer"), "the note about the loopback address");
     const [drawn, size, known] = await page.evaluate(async () => {
       const { encode } = await import("/console/qr.js");
@@ -222,12 +224,45 @@ export const sessions = (browser, server) => ({
       const width = Number(svg.getAttribute("viewBox").split(" ")[2]) - 8;
       return [[...svg.firstChild.getAttribute("d").matchAll(/M/g)].length, width, rows("nuncio")];
     });
-    const modules = await page.evaluate(async (url) => (await import("/console/qr.js")).encode(url), `${server.url}/#token=${server.token}`);
+    const modules = await page.evaluate(async (url) => (await import("/console/qr.js")).encode(url), `${server.url}/#code=${code}`);
     equal([size, drawn], [modules.length, modules.flat().filter(Boolean).length], "the drawn code");
     // jsQR reads this code as "nuncio".
     equal(known, KNOWN_CODE, "a known code");
     equal(await page.evaluate(async () => (await import("/console/qr.js")).encode("x".repeat(300))), null, "a text that is too long");
     await page.keyboard.press("Escape");
     await page.locator(".qr").waitFor({ state: "detached" });
+    const phone = await browser.page();
+    await phone.goto(`${server.url}/#code=${code}`);
+    await phone.waitForSelector("body.ready");
+    const [cookie] = await phone.context().cookies();
+    equal([cookie.name, cookie.httpOnly, cookie.sameSite, cookie.expires > Date.now() / 1000 + 29 * 86_400], [`nuncio-${server.port}`, true, "Strict", true], "the cookie");
+    const thief = await browser.page();
+    await thief.goto(`${server.url}/#code=${code}`);
+    await thief.locator("#login-error", { hasText: "This code was used" }).waitFor();
+  },
+
+  async "a browser that shows notifications only through a service worker gets one"() {
+    const id = await server.session([{ tool_calls: [{ name: "bash", input: { command: "true" } }] }, { text: "Done." }], { title: "On the phone" });
+    const page = await browser.page();
+    await page.context().grantPermissions(["notifications"]);
+    await page.addInitScript(() => {
+      const { requestPermission } = Notification;
+      window.Notification = class {
+        static permission = "granted";
+        static requestPermission = requestPermission.bind(Notification);
+        constructor() {
+          throw new TypeError("Illegal constructor: use ServiceWorkerRegistration.showNotification()");
+        }
+      };
+      localStorage.setItem("nuncio.notify", "on");
+    });
+    await page.goto(`${server.url}/#token=${server.token}`);
+    await page.waitForSelector("body.ready");
+    await server.prompt(id);
+    const shown = () => page.evaluate(async () => (await (await navigator.serviceWorker.getRegistration("/console/"))?.getNotifications())?.map(({ title, tag }) => [title, tag]) ?? []);
+    await becomes(shown, [["On the phone waits for you", id]], "notifications");
+    const { permissions } = await server.call("GET", `/v1/permissions?sessionId=${id}`);
+    await server.call("POST", `/v1/permissions/${permissions[0].permissionId}`, { outcome: "allow_once" });
+    await becomes(async () => (await shown()).map(([title]) => title), ["On the phone is done"], "notifications after the answer");
   },
 });

@@ -10,6 +10,7 @@ mod prompts;
 mod routes;
 mod rpc;
 mod shared_session;
+mod sign_in;
 mod store;
 mod streams;
 mod telemetry;

@@ -472,7 +472,7 @@ export const CASES = {
 
   async "the open file and its selection go with a message, unless the chip is off"({ window, editor }) {
     writeFileSync(editor.file("chip.txt"), "first\nsecond\nthird\n");
-    editor.model([{ expect: "chip.txt", text: "Seen." }, { expect: "chip.txt#L2-2", text: "Selected." }, { text: "Nothing." }]);
+    editor.model([{ expect: "chip.txt", text: "Seen." }, { expect: "chip.txt#L2", text: "Selected." }, { text: "Nothing." }]);
     await window.openFile("chip.txt");
     const frame = await window.fresh();
     const chip = frame.locator("#attachments .context");
@@ -484,7 +484,7 @@ export const CASES = {
     await window.page.keyboard.press("Control+Home");
     await window.page.keyboard.press("ArrowDown");
     await window.page.keyboard.press("Shift+End");
-    await chip.getByText("chip.txt:2-2").waitFor();
+    await chip.getByText("chip.txt:2", { exact: true }).waitFor();
     await window.prompt("Look again");
     await frame.locator(".message.assistant", { hasText: "Selected." }).waitFor();
     await chip.click();

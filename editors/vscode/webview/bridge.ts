@@ -19,10 +19,14 @@ export function keep(change: ViewState): void {
   extension.postMessage({ type: "state", state: kept });
 }
 
-/** Returns a value for the token of the console: the connection of the extension needs none. */
-export const takeToken = () => "none";
+/** The connection of the extension needs no sign-in. */
+export const takeCredential = () => null;
 
-export function setToken(): void {}
+export async function signIn(): Promise<void> {}
+
+export async function signOut(): Promise<void> {}
+
+export const newAddress = async () => "";
 
 /** Without a token, `unauthenticated` is about a hosted agent that is not signed in. */
 export const refusesToken = () => false;

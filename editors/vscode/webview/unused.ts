@@ -2,7 +2,7 @@
 // extension host notifies.
 
 export class Phone {
-  show(): void {}
+  async show(): Promise<void> {}
 }
 
 export class Notifier {

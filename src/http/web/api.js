@@ -1,9 +1,8 @@
-// Access to the server: calls of methods over REST with the token, and event streams that reconnect
-// at their cursor.
+// Access to the server: the sign-in, calls of methods over REST, and event streams that reconnect at
+// their cursor.
 
 import { ApiError, backoff, decoded, Delivery } from "./transport.js";
 
-const KEY = "nuncio.token";
 const SILENCE_MS = 40_000;
 const TRIES_MAX = 5;
 /** Codes of errors after which a stream does not reconnect. */
@@ -52,30 +51,46 @@ export const ROUTES = {
   "_nuncio/comparison/start": "CREATE /v1/comparisons",
 };
 
-let token = null;
+/**
+ * The token in a browser that refuses the cookie of the sign-in, else null; `given`: the token of the
+ * sign-in, until a request has shown which of both it is.
+ */
+let token = null, given = null;
 
 /**
- * Takes the token from the page URL and removes it there, or returns the token stored for this tab.
+ * Takes the credential from the page URL, `{token}` or `{code, keep}`, and removes it there; null if
+ * there is none.
  */
-export function takeToken() {
-  const given = /^#token=(.+)$/.exec(location.hash);
-  if (given) {
-    history.replaceState(null, "", location.pathname + location.search);
-    setToken(decoded(given[1]));
-  } else {
-    token = sessionStorage.getItem(KEY);
-  }
-  return token;
+export function takeCredential() {
+  const found = /^#(token|code)=(.+)$/.exec(location.hash);
+  if (!found) return null;
+  history.replaceState(null, "", location.pathname + location.search);
+  const [, name, value] = found;
+  // A code is for another device of the user, such as a phone.
+  return name === "code" ? { code: decoded(value), keep: true } : { token: decoded(value) };
 }
 
-export function setToken(value) {
-  token = value;
-  sessionStorage.removeItem(KEY);
-  try {
-    if (value) sessionStorage.setItem(KEY, value);
-  } catch {
-    // The storage is full: the user has to enter the token again after a reload.
-  }
+/** Signs in: the browser gets a cookie, which no script can read. */
+export async function signIn(credential) {
+  token = given = null;
+  await post("/console/login", credential);
+  given = credential.token ?? null;
+}
+
+/** Ends the sign-in of this browser. */
+export async function signOut() {
+  await post("/console/logout", {}).catch(() => {});
+  token = given = null;
+}
+
+/** Returns the address of the console with a code for one sign-in. */
+export async function newAddress() {
+  const { code } = await post("/console/code", {});
+  return `${location.origin}/#code=${code}`;
+}
+
+async function post(path, body) {
+  return (await request(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) })).json();
 }
 
 /** Returns true if the server refused the token. */
@@ -83,10 +98,17 @@ export const refusesToken = (error) => error.code === "unauthenticated";
 
 /** Sends a request. Throws ApiError for an error response. */
 async function request(path, options) {
-  const headers = { ...options.headers, authorization: `Bearer ${token}` };
+  const headers = { ...options.headers, ...(token && { authorization: `Bearer ${token}` }) };
   const response = await fetch(path, { ...options, headers, cache: "no-store" });
-  if (response.ok) return response;
+  if (response.ok) {
+    given = null;
+    return response;
+  }
   const body = await response.json().catch(() => null);
+  if (response.status === 401 && given) {
+    [token, given] = [given, null];
+    return request(path, options);
+  }
   throw new ApiError({ message: `the server returned status ${response.status}`, ...body?.error });
 }
 

@@ -2,7 +2,7 @@
 // keys.
 
 import { Actions } from "./actions.js";
-import { call, refusesToken, setToken, takeToken } from "./api.js";
+import { call, newAddress, refusesToken, signIn, signOut, takeCredential } from "./api.js";
 import { Ask } from "./ask.js";
 import { Changes } from "./changes.js";
 import { Comparisons } from "./comparisons.js";
@@ -27,7 +27,7 @@ const LETTERS = "nuncio.letters";
 const HIDDEN_MS = 20_000;
 const LOST_MS = 800;
 
-let live = null, sessions = null, status = {}, isObserver = false, sleeping = null, started = false, starting = null, token = null;
+let live = null, sessions = null, status = {}, isObserver = false, sleeping = null, started = false, starting = null;
 const lost = new Map();
 /** What the host wants to do with the page as soon as it is ready. */
 const delayed = [];
@@ -41,7 +41,7 @@ const workspaces = new Workspaces({ observes: () => isObserver, failed, open: op
 const comparisons = new Comparisons({ observes: () => isObserver, failed, go, row: (id) => sessions.rows.get(id), directory: () => live?.state.cwd || directory(), modes: () => composer.modes });
 const changes = new Changes({ failed });
 const settings = new Settings({ failed, cwd: () => live?.state.cwd || directory(), changed: () => composer.reload().catch(failed) });
-const phone = new Phone(() => `${location.origin}/#token=${encodeURIComponent(token)}`);
+const phone = new Phone(newAddress);
 const notifier = new Notifier(at("notify"), { go, toast, shown: () => live?.id ?? null });
 const actions = new Actions({ live: () => live, observes: () => isObserver, failed, toast, go });
 
@@ -248,7 +248,6 @@ function forget() {
 }
 
 function login(why) {
-  setToken((token = null));
   forget();
   document.body.classList.remove("ready");
   at("login").hidden = false;
@@ -260,26 +259,29 @@ at("login").addEventListener("submit", async (event) => {
   event.preventDefault();
   const value = at("token").value.trim().replace(/^.*#token=/, "");
   if (!value) return;
-  setToken((token = value));
   at("token").value = "";
-  await start();
+  await start({ token: value, keep: at("keep").checked });
 });
 
 /**
  * Loads the session list, with retries, then shows the session named in the page URL. A later call
  * replaces this one.
  */
-async function start() {
+async function start(credential = null) {
   const mine = (starting = {});
   sessions?.forget();
-  sessions ||= new Sessions({ changed, again: start, failed, state: (word) => connection("all", word), refused: (error) => error && gone(error), deleted: (id) => id === live?.id && (location.hash = "#/") });
+  sessions ||= new Sessions({ changed, again: () => start(), failed, state: (word) => connection("all", word), refused: (error) => error && gone(error), deleted: (id) => id === live?.id && (location.hash = "#/") });
   let loaded = null;
   for (let failures = 0; !loaded; failures++) {
     try {
+      const signsIn = credential;
+      if (signsIn) await signIn(signsIn);
+      if (starting !== mine) return;
+      credential = null;
       loaded = await sessions.load();
     } catch (error) {
       if (starting !== mine) return;
-      if (refusesToken(error)) return login("This token is not valid for this server.");
+      if (refusesToken(error)) return login(credential?.code ? "This code was used, or is too old." : credential ? "This token is not valid for this server." : "");
       if (error.code === "rate_limited") return login("Too many attempts: wait a moment.");
       offline(true);
       await new Promise((resolve) => setTimeout(resolve, backoff(failures)));
@@ -312,7 +314,8 @@ at("directory").addEventListener("focus", async () => {
 // Keys, and the window -----------------------------------------------------------------------------------------------------------
 
 addEventListener("hashchange", () => {
-  if (location.hash.startsWith("#token=")) return forget(), (token = takeToken()), start();
+  const credential = takeCredential();
+  if (credential) return forget(), start(credential);
   if (started && wanted() !== (live?.id ?? null)) show(wanted());
 });
 
@@ -365,7 +368,7 @@ at("show-comparisons").addEventListener("click", () => comparisons.show());
 at("show-workspaces").addEventListener("click", () => workspaces.show());
 at("show-settings").addEventListener("click", () => settings.show());
 at("show-changes").addEventListener("click", () => live && changes.show(live.id));
-at("show-phone").addEventListener("click", () => (at("keys").close(), phone.show()));
+at("show-phone").addEventListener("click", () => (at("keys").close(), phone.show().catch(failed)));
 at("show-keys").addEventListener("click", () => at("keys").showModal());
 at("letters").checked = localStorage.getItem(LETTERS) !== "off";
 at("letters").addEventListener("change", ({ target }) => (target.checked ? localStorage.removeItem(LETTERS) : localStorage.setItem(LETTERS, "off")));
@@ -379,8 +382,9 @@ addEventListener("visibilitychange", () => {
 
 for (const node of document.querySelectorAll("[data-icon]")) node.prepend(icon(node.dataset.icon));
 at("more").append(...actions.menu.nodes);
-// Other pages with these modules, such as that of an editor, have no address for a phone.
-at("show-phone").hidden = !document.querySelector("link[rel=manifest]");
+// Other pages with these modules, such as that of an editor, have no address and no sign-in.
+for (const id of ["show-phone", "sign-out"]) at(id).hidden = !document.querySelector("link[rel=manifest]");
+at("sign-out").addEventListener("click", async () => (await signOut(), login("You have signed out.")));
 listen((place) => host.open({ cwd: live?.state.cwd, session: live?.id, ...place }, failed));
 host.connect({
   show: go,
@@ -390,5 +394,4 @@ host.connect({
   signedIn: () => whenShown(() => (composer.reload().catch(failed), at("settings").open && settings.load())),
   open: (page) => whenShown(() => ({ workspaces, comparisons, settings })[page].show()),
 });
-if ((token = takeToken())) start();
-else login();
+start(takeCredential());

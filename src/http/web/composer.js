@@ -266,7 +266,8 @@ export class Composer {
         if (this.hooks.state()?.id === id) this.id = id;
       }
       const { parts: named, remarks } = await mentioned(text, id, this.hooks.state()?.cwd ?? this.hooks.cwd());
-      const parts = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(({ part }) => part), ...named, ...(await this.context.parts(id))];
+      const parts = [...(text.trim() ? [{ type: "text", text }] : []), ...files.map(({ part }) => part), ...named];
+      parts.push(...(await this.context.parts(id, parts)));
       if (remarks.length) this.hooks.toast(remarks.join("; "), true);
       // If another client has started a turn in the meantime, the message waits for its end.
       await call("_nuncio/session/message", { sessionId: id, parts, delivery: busy ? delivery : "queue" });

@@ -4,8 +4,12 @@
 import { call } from "./api.js";
 import { base, h, icon } from "./dom.js";
 import { host } from "./host.js";
+import { decoded } from "./transport.js";
 
 const OFF = "nuncio.context";
+
+/** Formats lines, for example `12` or `12-14`. */
+const range = ({ first, last }, dash) => (first === last ? String(first) : `${first}${dash}${last}`);
 
 export class EditorContext {
   /** `changed()` is called when the chip changes. */
@@ -25,7 +29,7 @@ export class EditorContext {
   chip() {
     if (!this.open) return null;
     const { path, lines } = this.open;
-    const name = `${base(path)}${lines ? `:${lines.first}-${lines.last}` : ""}`;
+    const name = base(path) + (lines ? `:${range(lines, "-")}` : "");
     const toggle = h("button", { type: "button", class: "context", "aria-pressed": String(!this.isOff), title: this.isOff ? `${path} is not sent: click to send it with your messages` : `${path} is sent with your messages: click to switch this off` }, icon("read", 14), h("span", {}, name));
     toggle.addEventListener("click", () => {
       if (this.isOff) sessionStorage.removeItem(OFF);
@@ -35,15 +39,19 @@ export class EditorContext {
     return h("li", { class: `chip${this.isOff ? " off" : ""}` }, toggle);
   }
 
-  /** The parts that a message gets: a link to the file, and the selected lines. Nothing that a rule denies. */
-  async parts(sessionId) {
+  /**
+   * The parts that a message gets: a link to the file, or the selected lines. Nothing that a rule
+   * denies, and nothing that is among the `others` of the message.
+   */
+  async parts(sessionId, others) {
     if (!this.open || this.isOff) return [];
     const { path, lines } = this.open;
-    const uri = `file://${path.split("/").map(encodeURIComponent).join("/")}`;
+    const uri = `file://${path.split("/").map(encodeURIComponent).join("/")}${lines ? `#L${range(lines, "-L")}` : ""}`;
+    if (others.some((part) => part.uri && decoded(part.uri) === decoded(uri))) return [];
     const file = await call("_nuncio/file/read", { sessionId, path }).catch(() => null);
     if (file?.text === undefined) return [];
     if (!lines) return [{ type: "resource_link", uri, name: path }];
     const text = (this.open.text ?? (file.text.match(/[^\n]*\n|[^\n]+$/g) ?? []).slice(lines.first - 1, lines.last).join(""));
-    return [{ type: "resource", uri: `${uri}#L${lines.first}-${lines.last}`, mimeType: "text/plain", text }];
+    return [{ type: "resource", uri, mimeType: "text/plain", text }];
   }
 }

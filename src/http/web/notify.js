@@ -2,6 +2,17 @@
 // Off until the user turns them on.
 
 const KEY = "nuncio.notify";
+const WORKER = "/console/worker.js";
+
+/** Registers the service worker. The policy of the page allows this address alone. */
+async function register() {
+  const address = window.trustedTypes?.createPolicy("nuncio-worker", { createScriptURL: () => WORKER }).createScriptURL("") ?? WORKER;
+  const registration = await navigator.serviceWorker.register(address);
+  // Only an active worker shows notifications.
+  const worker = registration.installing ?? registration.waiting;
+  if (worker && !registration.active) await new Promise((resolve) => worker.addEventListener("statechange", () => worker.state === "activated" && resolve()));
+  return registration;
+}
 
 export class Notifier {
   /**
@@ -9,7 +20,8 @@ export class Notifier {
    * shows a text; `shown()` returns the id of the session that is shown.
    */
   constructor(button, hooks) {
-    Object.assign(this, { button, hooks, waiting: new Set(), busy: new Set(), shown: new Map() });
+    Object.assign(this, { button, hooks, waiting: new Set(), busy: new Set(), shown: new Map(), worker: null });
+    navigator.serviceWorker?.addEventListener("message", ({ data }) => data?.type === "go" && hooks.go(data.session));
     button.hidden = typeof Notification === "undefined";
     button.addEventListener("click", () => this.toggle());
     this.draw();
@@ -22,6 +34,7 @@ export class Notifier {
 
   async toggle() {
     const turnsOn = !this.isOn;
+    if (turnsOn && !isSecureContext) return this.hooks.toast("Browsers notify only on pages with HTTPS, and on those of this computer", true);
     const permission = turnsOn ? await Notification.requestPermission() : null;
     if (turnsOn && permission !== "granted") this.hooks.toast("The browser does not allow notifications for this page", true);
     if (turnsOn && permission === "granted") localStorage.setItem(KEY, "on");
@@ -48,7 +61,7 @@ export class Notifier {
   changed(rows) {
     const { waiting: before, busy } = this;
     this.begin(rows);
-    for (const id of before) if (!this.waiting.has(id)) this.shown.get(id)?.close();
+    for (const id of before) if (!this.waiting.has(id)) this.withdraw(id);
     if (!this.isOn) return;
     const seen = document.hasFocus() && !document.hidden ? this.hooks.shown() : null;
     for (const row of rows) {
@@ -68,7 +81,15 @@ export class Notifier {
         this.hooks.go(id);
       });
     } catch {
-      // Browsers on phones show notifications only for pages with a service worker.
+      // Browsers on phones show notifications only through a service worker.
+      this.worker ??= navigator.serviceWorker ? register().catch(() => null) : Promise.resolve(null);
+      const options = { body: cwd || "", tag: id, icon: "/console/icon.svg" };
+      this.worker.then((worker) => worker?.showNotification(`${title || "Untitled"} ${what}`, options)).catch(() => {});
     }
+  }
+
+  withdraw(id) {
+    this.shown.get(id)?.close();
+    this.worker?.then((worker) => worker?.getNotifications({ tag: id })).then((list) => list?.forEach((one) => one.close())).catch(() => {});
   }
 }

@@ -19,20 +19,20 @@ function draw(rows) {
 }
 
 export class Phone {
-  /** `address()` returns the address of the console with the token, as `nuncio serve` prints it. */
+  /** `address()` returns a promise of the address of the console, with a code for one sign-in. */
   constructor(address) {
     this.address = address;
     this.body = h("div");
     this.dialog = h("dialog", { class: "phone", "aria-labelledby": "phone-title" }, h("h2", { id: "phone-title" }, "Open on a phone"), this.body, h("form", { method: "dialog" }, h("button", { class: "plain" }, "Close")));
-    // The QR code contains the token: it is removed when the dialog closes.
+    // The QR code signs in: it is removed when the dialog closes.
     this.dialog.addEventListener("close", () => fill(this.body));
     document.body.append(this.dialog);
   }
 
-  show() {
-    const url = this.address(), rows = encode(url), { origin, hostname } = new URL(url);
+  async show() {
+    const url = await this.address(), rows = encode(url), { origin, hostname } = new URL(url);
     const reach = LOOPBACK.test(hostname) ? `${origin} is reachable only from this computer: serve on another address, or through a proxy or a tunnel.` : `The phone must be able to reach ${origin}.`;
-    fill(this.body, rows ? draw(rows) : h("p", {}, "The address is too long for a code."), h("p", {}, "The code contains your token: whoever scans it has your access."), h("p", {}, reach));
+    fill(this.body, rows ? draw(rows) : h("p", {}, "The address is too long for a code."), h("p", {}, "It signs in once, within five minutes: whoever scans it first has your access."), h("p", {}, reach));
     this.dialog.showModal();
   }
 }
