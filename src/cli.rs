@@ -131,9 +131,7 @@ fn dispatch(flags: Flags, environment: Environment) -> Result<u8> {
         CliCommand::Acp(AcpOptions { http: Some(address), server, .. }) => {
             on_worker(serve::acp_and_serve(bootstrap, address, server))
         }
-        CliCommand::Serve { http, wait_for_store, open, server } => {
-            on_worker(serve::serve(bootstrap, http, (wait_for_store, open), server))
-        }
+        CliCommand::Serve(options) => on_worker(serve::serve(bootstrap, options)),
         CliCommand::Token { command } => token::run(&bootstrap, command),
         CliCommand::Chat(options) => start_chat(bootstrap, options, demo_start, colours),
         CliCommand::Run(options) => on_worker(async move { run::run(app::build(bootstrap)?, options, colours).await }),
@@ -209,7 +207,7 @@ fn run_without_settings(command: CliCommand, environment: &Environment, args: &C
 
 fn log_style(command: &CliCommand) -> LogStyle {
     match command {
-        CliCommand::Serve { .. } | CliCommand::Acp(AcpOptions { http: Some(_), .. }) => LogStyle::Server,
+        CliCommand::Serve(_) | CliCommand::Acp(AcpOptions { http: Some(_), .. }) => LogStyle::Server,
         CliCommand::Acp(AcpOptions { http: None, .. }) | CliCommand::Mcp { command: McpCommand::Serve } => LogStyle::Protocol,
         CliCommand::Chat(options) if !options.plain => LogStyle::Chat,
         _ => LogStyle::Command,

@@ -165,8 +165,8 @@ impl HttpServer {
         Ok(format!("{}/#token={}", self.url()?, self.token))
     }
 
-    /// Returns the URL to open in a browser on this machine, with a code for one sign-in: the command
-    /// lines of browsers are visible to other users.
+    /// Returns the URL to open in a browser on this machine, with a code for one sign-in: other
+    /// users see the command lines of browsers.
     pub(crate) fn code_url(&self) -> Result<String> {
         let code = self.state.auth.logins.new_code(tokens::sha256(&self.token))?;
         Ok(format!("{}/#code={code}", self.url_here()?))

@@ -34,5 +34,5 @@ pub(crate) use services::mcp_calls::{DelegateCall, InputRounds, ProgressTarget, 
 pub(crate) use services::mcp_wait::StartingServers;
 pub(crate) use services::models::{Models, provider_names};
 pub(crate) use services::recorded_results::{RecordedResult, UnavailableTool};
-pub(crate) use services::user_settings::SettingsChange;
+pub(crate) use services::settings_change::SettingsChange;
 pub(crate) use services::{Services, check_depth, model_error};

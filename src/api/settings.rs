@@ -14,7 +14,7 @@ use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::directories::directory;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
-use crate::config::{LoadedSettings, McpServer, Rule, SecretText, mask_urls};
+use crate::config::{LoadedSettings, McpServer, Rule, mask_urls};
 use crate::context::skills;
 use crate::error::{Error, Kind, Result};
 use crate::runtime::{SettingsChange, provider_names};
@@ -190,22 +190,15 @@ impl Method for SetDefaultModel {
     }
 }
 
-/// An MCP server to add: a program or a URL.
-#[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+/// An MCP server to add.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct AddServerParams {
     /// Letters, digits, `_` and `-`.
     name: String,
-    /// The program and its arguments.
-    command: Vec<String>,
-    url: Option<String>,
-    /// Environment variables of the program. Over HTTP, a value must be `$NAME`, a variable of the
+    /// Its settings. Over HTTP, values of `env` and `headers` must be `$NAME`, a variable of the
     /// server.
-    env: BTreeMap<String, String>,
-    /// Additional HTTP headers. Over HTTP, a value must be `$NAME`, a variable of the server.
-    headers: BTreeMap<String, String>,
-    /// Name of the environment variable that holds the bearer token.
-    bearer_token_env: Option<String>,
+    server: McpServer,
 }
 
 pub(crate) struct AddServer;
@@ -214,27 +207,18 @@ impl Method for AddServer {
     type Params = AddServerParams;
     type Result = ChangedSettings;
     const NAME: &'static str = "_nuncio/settings/mcp/add";
-    const EXAMPLE: &'static str = r#"{"name": "docs", "url": "https://example.com/mcp"}"#;
+    const EXAMPLE: &'static str = r#"{"name": "docs", "server": {"url": "https://example.com/mcp"}}"#;
     const ROUTES: &'static [Route] = &[Route::post("/v1/settings/mcp")];
     const DOC: &'static str = "Adds an MCP server to the user's settings file. For local clients and the owner's token only.";
 
     async fn call(cx: CallContext, params: AddServerParams) -> Result<Reply<ChangedSettings>> {
         cx.client.require_owner()?;
-        let is_local = cx.client.local.is_some();
-        let secrets = |field: &str, texts: BTreeMap<String, String>| {
-            let checked = |(name, text): (String, String)| {
-                let text = SecretText(text);
-                match is_local || text.variable().is_some() {
-                    true => Ok((name, text)),
-                    false => Err(Error::new(Kind::Forbidden, format!("{field}.{name}: no secrets are sent over HTTP"))
-                        .hint("name an environment variable of the server: $NAME")),
-                }
-            };
-            texts.into_iter().map(checked).collect::<Result<BTreeMap<_, _>>>()
-        };
-        let AddServerParams { name, command, url, env, headers, bearer_token_env } = params;
-        let (env, headers) = (secrets("env", env)?, secrets("headers", headers)?);
-        let server = McpServer { command, url, env, headers, bearer_token_env, ..McpServer::default() };
+        let AddServerParams { name, server } = params;
+        let secret = server.env.iter().chain(&server.headers).find(|(_, text)| text.variable().is_none());
+        if let Some((field, _)) = secret.filter(|_| cx.client.local.is_none()) {
+            return Err(Error::new(Kind::Forbidden, format!("{field}: no secrets are sent over HTTP"))
+                .hint("name an environment variable of the server: $NAME"));
+        }
         server.check().map_err(|why| Error::invalid_params(format!("{name}: {why}")))?;
         change(cx, SettingsChange::AddServer(name, server)).await
     }

@@ -57,6 +57,18 @@ const LUA: Format = Format::Script {
     hint: "It calls the plugin's setup: merge your own call of setup into it.",
 };
 
+/// Creates the entry of VS Code, or of an editor that is built from it.
+const fn vscode(name: &'static str, file: &'static str) -> Editor {
+    Editor {
+        name,
+        snippet: include_str!("../../editors/vscode.json"),
+        program: "\"nuncio.command\": \"nuncio\"",
+        directory: Directory::Config,
+        file,
+        format: Format::Json { entry: &["nuncio.command"] },
+    }
+}
+
 const EDITORS: &[Editor] = &[
     Editor {
         name: "zed",
@@ -74,14 +86,10 @@ const EDITORS: &[Editor] = &[
         file: ".jetbrains/acp.json",
         format: AGENT_SERVER,
     },
-    Editor {
-        name: "vscode",
-        snippet: include_str!("../../editors/vscode.json"),
-        program: "\"nuncio.command\": \"nuncio\"",
-        directory: Directory::Config,
-        file: "Code/User/settings.json",
-        format: Format::Json { entry: &["nuncio.command"] },
-    },
+    vscode("vscode", "Code/User/settings.json"),
+    vscode("vscodium", "VSCodium/User/settings.json"),
+    vscode("cursor", "Cursor/User/settings.json"),
+    vscode("windsurf", "Windsurf/User/settings.json"),
     Editor {
         name: "codecompanion",
         snippet: include_str!("../../editors/nvim/codecompanion.lua"),

@@ -6,6 +6,7 @@ pub(super) mod eval_options;
 pub(super) mod login_flags;
 pub(super) mod replay_options;
 pub(super) mod run_options;
+pub(super) mod serve_flags;
 pub(super) mod server_flags;
 pub(super) mod workspace_flags;
 
@@ -19,6 +20,7 @@ use self::eval_options::EvalOptions;
 use self::login_flags::{AcpCommand, LoginOptions};
 use self::replay_options::ReplayOptions;
 use self::run_options::{ChatOptions, RunOptions};
+use self::serve_flags::{HttpArgs, ServeOptions};
 use self::server_flags::McpCommand;
 use self::workspace_flags::WorkspacesCommand;
 use super::agents::command::AgentsCommand;
@@ -118,19 +120,7 @@ pub(super) enum CliCommand {
     /// Serve the Agent Client Protocol on standard input and output, for editors
     Acp(AcpOptions),
     /// Serve HTTP for browsers, scripts and other agents: REST, events, JSON-RPC
-    Serve {
-        /// Listen on ADDR
-        #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8686")]
-        http: String,
-        /// Listen although the store cannot be opened; /ready answers 503 until it can
-        #[arg(long)]
-        wait_for_store: bool,
-        /// Open the console in the browser
-        #[arg(long)]
-        open: bool,
-        #[command(flatten)]
-        server: HttpArgs,
-    },
+    Serve(ServeOptions),
     /// Manage access tokens for the HTTP server
     Token {
         #[command(subcommand)]
@@ -254,22 +244,6 @@ pub(super) struct AcpOptions {
     pub server: HttpArgs,
     #[command(subcommand)]
     pub command: Option<AcpCommand>,
-}
-
-#[derive(Debug, Default, Args)]
-pub(super) struct HttpArgs {
-    /// Accept an address outside the loopback interface; requires TLS or --behind-proxy
-    #[arg(long)]
-    pub allow_public: bool,
-    /// Declare that a reverse proxy terminates TLS
-    #[arg(long)]
-    pub behind_proxy: bool,
-    /// Accept requests for this host name (repeatable)
-    #[arg(long = "allow-host", value_name = "HOST")]
-    pub hosts: Vec<String>,
-    /// Accept requests from pages of an origin, e.g. https://name:port (repeatable)
-    #[arg(long = "allow-origin", value_name = "ORIGIN")]
-    pub origins: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use super::flags::HttpArgs;
+use super::flags::serve_flags::{HttpArgs, ServeOptions};
 use super::terminal::output::{print, print_stderr};
 use crate::app::{self, Bootstrap};
 use crate::error::Result;
@@ -18,12 +18,8 @@ fn flags(address: String, options: HttpArgs) -> HttpOptions {
 
 /// Serves HTTP until a signal arrives. Opens the store first, unless `wait_for_store` is set. Then
 /// opens the console in the browser if `open` is set.
-pub(crate) async fn serve(
-    bootstrap: Bootstrap,
-    address: String,
-    (wait_for_store, open): (bool, bool),
-    options: HttpArgs,
-) -> Result<u8> {
+pub(crate) async fn serve(bootstrap: Bootstrap, options: ServeOptions) -> Result<u8> {
+    let ServeOptions { http: address, wait_for_store, open, server: options } = options;
     let browser = open.then(|| bootstrap.environment.get("BROWSER").unwrap_or("xdg-open").to_owned());
     let token_file = Tokens::new(&bootstrap.places.data).owner_file().display().to_string();
     let (app, server) = app::http_server(bootstrap, flags(address, options)).await?;

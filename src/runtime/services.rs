@@ -13,9 +13,10 @@ pub(super) mod model_lists;
 pub(super) mod models;
 mod prompt_dirs;
 pub(super) mod recorded_results;
+pub(crate) mod settings_change;
 pub(super) mod stored_keys;
 mod user_rules;
-pub(crate) mod user_settings;
+mod user_settings;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};

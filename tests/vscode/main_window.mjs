@@ -466,8 +466,11 @@ export const CASES = {
     await answer(frame, "Allow");
     await frame.locator(".message.assistant", { hasText: "Three." }).waitFor();
     await window.row("Changed Files", "kept1.txt");
+    // Expanded, it would take the place of the sessions.
+    const header = window.page.locator('.pane-header[aria-label^="Changed Files"]');
+    await header.click();
     await window.command("nuncio: Keep All Changes");
-    await window.page.locator('.pane-header[aria-label^="Changed Files"]').waitFor({ state: "detached" });
+    await header.waitFor({ state: "detached" });
   },
 
   async "the open file and its selection go with a message, unless the chip is off"({ window, editor }) {

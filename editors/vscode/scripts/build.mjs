@@ -1,5 +1,6 @@
 // Builds dist/: the extension host's program and the webview, which is the console with another
-// api.js and host.js. `node scripts/build.mjs [--dev]`; --dev keeps names and adds source maps.
+// api.js and host.js. `node scripts/build.mjs [--dev] [--watch]`; --dev keeps names and adds source
+// maps, --watch builds again after each change of a file.
 
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -9,6 +10,7 @@ import * as esbuild from "esbuild";
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const web = join(root, "../../src/http/web");
 const dev = process.argv.includes("--dev");
+const watches = process.argv.includes("--watch");
 
 /** Returns the body of the console's page, without its comments. */
 function page() {
@@ -50,11 +52,20 @@ const common = { bundle: true, minify: !dev, sourcemap: dev ? "inline" : false, 
 
 rmSync(join(root, "dist"), { recursive: true, force: true });
 mkdirSync(join(root, "dist"));
+/** Builds once, or after each change. */
+const build = async (options) => (watches ? (await esbuild.context({ ...options, logLevel: "info" })).watch() : esbuild.build(options));
+
 await Promise.all([
-  esbuild.build({ ...common, entryPoints: ["src/extension.ts"], outfile: "dist/extension.js", platform: "node", format: "cjs", target: "node20", external: ["vscode"], plugins: [generated, bridge] }),
-  esbuild.build({ ...common, entryPoints: ["webview/main.ts"], outfile: "dist/webview.js", platform: "browser", format: "iife", target: "chrome128", plugins: [bridge], inject: ["webview/storage.ts"] }),
-  esbuild.build({ ...common, entryPoints: ["webview/webview.css"], outfile: "dist/webview.css", loader: { ".css": "css" }, target: "chrome128", plugins: [bridge] }),
+  build({ ...common, entryPoints: ["src/extension.ts"], outfile: "dist/extension.js", platform: "node", format: "cjs", target: "node20", external: ["vscode"], plugins: [generated, bridge] }),
+  build({ ...common, entryPoints: ["webview/main.ts"], outfile: "dist/webview.js", platform: "browser", format: "iife", target: "chrome128", plugins: [bridge], inject: ["webview/storage.ts"] }),
+  build({ ...common, entryPoints: ["webview/webview.css"], outfile: "dist/webview.css", loader: { ".css": "css" }, target: "chrome128", plugins: [bridge] }),
 ]);
 mkdirSync(join(root, "l10n"), { recursive: true });
 writeFileSync(join(root, "l10n/bundle.l10n.json"), `${JSON.stringify(texts(), null, 2)}\n`);
-writeFileSync(join(root, "dist/LICENSES.txt"), `Contains @agentclientprotocol/sdk (Apache-2.0), zod (MIT) and markdown-it (MIT):\n\n${readFileSync(join(web, "vendor/markdown-it.LICENSE"), "utf8")}`);
+const LICENSES = {
+  "@agentclientprotocol/sdk (Apache-2.0)": join(root, "node_modules/@agentclientprotocol/sdk/LICENSE"),
+  "zod (MIT)": join(root, "node_modules/zod/LICENSE"),
+  "markdown-it (MIT)": join(web, "vendor/markdown-it.LICENSE"),
+};
+const licenses = Object.entries(LICENSES).map(([name, file]) => `${name}\n\n${readFileSync(file, "utf8").trim()}\n`);
+writeFileSync(join(root, "dist/LICENSES.txt"), `The extension contains these packages, with their licences:\n\n${licenses.join("\n\n")}`);

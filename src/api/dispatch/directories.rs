@@ -22,7 +22,7 @@ pub(crate) fn directory(cx: &CallContext, field: &str, path: &Path) -> Result<Pa
     Ok(path)
 }
 
-/// What a completion is for.
+/// The subject of a completion.
 pub(crate) enum Place {
     Session(SessionId),
     /// A directory in which a session will be created.

@@ -66,12 +66,12 @@ impl Method for ReadFile {
     }
 }
 
-/// What decides which files of a session can be read.
+/// The facts that decide which files of a session can be read.
 struct SessionFilesPlace {
     id: SessionId,
     cwd: PathBuf,
     directories: Vec<PathBuf>,
-    /// Those of answers in the session.
+    /// Rules of answers in the session.
     rules: Vec<Rule>,
 }
 

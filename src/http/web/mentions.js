@@ -15,7 +15,7 @@ const MENTION = /(^|[\s(])@(?:"([^"\n]+)"(#L\d+(?:-L?\d+)?)?|([^\s"]\S*))/g;
 const LINES = /#L(\d+)(?:-L?(\d+))?$/;
 
 /** Returns a path as a mention. */
-export const mentionOf = (path) => (/[\s"]/.test(path) ? `@"${path}"` : `@${path}`);
+export const mentionOf = (path) => (/\s/.test(path) && !path.includes('"') ? `@"${path}"` : `@${path}`);
 
 /** Returns the mentions of a text: `{path, first, last}`, without lines if it names none. */
 export function mentions(text) {

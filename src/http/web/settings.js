@@ -115,7 +115,7 @@ export class Settings {
 
   servers(servers) {
     const row = ({ name, target, enabled, definedIn, removable }) => this.row(name, [target, !enabled && "not enabled", definedIn].filter(Boolean).join(" · "), removable && this.button("Remove", () => this.change(() => call("_nuncio/settings/mcp/remove", { name })), `Remove ${name}`));
-    const add = this.form(({ name, target }) => this.change(() => call("_nuncio/settings/mcp/add", { name: name.trim(), ...(/^https?:/.test(target.trim()) ? { url: target.trim() } : { command: words(target) }) })), "Add", this.field("name", "Name", { required: true }), this.field("target", "Command, or URL", { required: true }));
+    const add = this.form(({ name, target }) => this.change(() => call("_nuncio/settings/mcp/add", { name: name.trim(), server: /^https?:/.test(target.trim()) ? { url: target.trim() } : { command: words(target) } })), "Add", this.field("name", "Name", { required: true }), this.field("target", "Command, or URL", { required: true }));
     return this.section("MCP servers", servers.length > 0 && h("ul", {}, servers.map(row)), this.changeable && add);
   }
 

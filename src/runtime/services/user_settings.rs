@@ -4,9 +4,7 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use super::Services;
-use crate::config::{LoadedSettings, McpServer, Rule, load_user};
-use crate::error::{Error, Result};
+use crate::config::LoadedSettings;
 
 /// The user's settings. Sessions use those that are current when they read them.
 pub struct UserSettings {
@@ -32,7 +30,8 @@ impl UserSettings {
         version
     }
 
-    fn replace(&self, loaded: LoadedSettings) {
+    /// Replaces the settings from now on.
+    pub(super) fn replace(&self, loaded: LoadedSettings) {
         let mut added = Box::new(SettingsVersion { loaded, next: OnceLock::new() });
         while let Err(refused) = self.last().next.set(added) {
             added = refused;
@@ -46,63 +45,4 @@ impl Deref for UserSettings {
     fn deref(&self) -> &LoadedSettings {
         &self.last().loaded
     }
-}
-
-/// A change of the user's settings file.
-#[cfg_attr(not(feature = "cli"), allow(dead_code))]
-pub(crate) enum SettingsChange {
-    /// Sets the default model; `None` removes it.
-    Model(Option<String>),
-    AddServer(String, McpServer),
-    RemoveServer(String),
-    AddRule(Rule),
-    RemoveRule(Rule),
-}
-
-impl Services {
-    /// Returns whether the user's settings are in a file that this process can change.
-    pub(crate) fn can_change_settings(&self) -> bool {
-        self.user_rules.can_change()
-    }
-
-    /// Changes the user's settings file, and uses the new settings from now on. Blocks.
-    pub(crate) fn change_settings(&self, change: SettingsChange) -> Result<()> {
-        if !self.can_change_settings() {
-            return Err(Error::invalid_params("this process has no settings file that it can change"));
-        }
-        write(self, change)?;
-        let mut loaded = load_user(&self.places, false, &self.environment, &self.overrides)?;
-        loaded.settings.store = self.user.settings.store.clone();
-        self.user_rules.replace(&loaded.settings.permissions.rules);
-        self.user.replace(loaded);
-        Ok(())
-    }
-}
-
-#[cfg(feature = "cli")]
-fn write(services: &Services, change: SettingsChange) -> Result<()> {
-    use crate::config::server_file::{add_server, remove_server};
-    use crate::config::settings_file::{SettingsFile, add_rule, remove_rule};
-    let file = &services.places.file;
-    match change {
-        SettingsChange::Model(model) => {
-            let mut settings = SettingsFile::read(file)?;
-            match model {
-                Some(model) => settings.set("model", model.into()),
-                None => settings.unset("model").and_then(|_| settings.save()),
-            }
-        }
-        SettingsChange::AddServer(name, server) => add_server(file, &name, &server),
-        SettingsChange::RemoveServer(name) => remove_server(file, &name),
-        SettingsChange::AddRule(rule) => add_rule(file, &rule),
-        SettingsChange::RemoveRule(rule) => match remove_rule(file, &rule, &services.places)? {
-            true => Ok(()),
-            false => Err(Error::not_found(format!("{} does not have this rule", file.display()))),
-        },
-    }
-}
-
-#[cfg(not(feature = "cli"))]
-fn write(_: &Services, _: SettingsChange) -> Result<()> {
-    Err(Error::invalid_params("this build cannot change settings"))
 }

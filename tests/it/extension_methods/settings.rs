@@ -63,7 +63,12 @@ async fn changes_are_written_and_used() {
     let mut agent = started(&home, &[]).await;
     agent.call(SET_MODEL, json!({"model": model})).await;
     agent.call(ADD_RULE, json!({"rule": {"tool": "bash", "pattern": "make *", "policy": "deny"}})).await;
-    agent.call(ADD_SERVER, json!({"name": "docs", "command": ["docs-server", "--root", "a b"], "env": {"TOKEN": "$DOCS"}})).await;
+    agent
+        .call(
+            ADD_SERVER,
+            json!({"name": "docs", "server": {"command": ["docs-server", "--root", "a b"], "env": {"TOKEN": "$DOCS"}}}),
+        )
+        .await;
     let text = home.config_text();
     for part in ["# Mine.", "# bounds", "max_requests = 9", "[mcp.docs]", "\"a b\""] {
         assert!(text.contains(part), "{part}: {text}");
@@ -97,10 +102,10 @@ async fn wrong_changes_leave_the_file_as_it_is() {
         &mut agent,
         &[
             (SET_MODEL, json!({"model": "no-such/model"}), -32602, "no-such"),
-            (ADD_SERVER, json!({"name": "docs", "command": ["x"]}), -32602, "already"),
-            (ADD_SERVER, json!({"name": "a b", "command": ["x"]}), -32602, "invalid name"),
-            (ADD_SERVER, json!({"name": "empty"}), -32602, "empty"),
-            (ADD_SERVER, json!({"name": "both", "command": ["x"], "url": "https://example.com"}), -32602, "both"),
+            (ADD_SERVER, json!({"name": "docs", "server": {"command": ["x"]}}), -32602, "already"),
+            (ADD_SERVER, json!({"name": "a b", "server": {"command": ["x"]}}), -32602, "invalid name"),
+            (ADD_SERVER, json!({"name": "empty", "server": {}}), -32602, "empty"),
+            (ADD_SERVER, json!({"name": "both", "server": {"command": ["x"], "url": "https://example.com"}}), -32602, "both"),
             (REMOVE_SERVER, json!({"name": "other"}), -32602, "no server"),
             (ADD_RULE, json!({"rule": {"tool": "bash", "policy": "perhaps"}}), -32602, "policy"),
             (ADD_RULE, json!({"rule": {"tool": "no_such_tool", "policy": "deny", "colour": 1}}), -32602, "colour"),
@@ -123,14 +128,14 @@ async fn only_the_owner_changes_settings_over_http() {
         let found = other.get("/v1/settings").expect(200).await;
         assert_eq!(found["changeable"], false, "{role}: {found}");
         other.ask("PUT", "/v1/settings/model").json(&json!({"model": "openai/gpt-5"})).expect(403).await;
-        other.post("/v1/settings/mcp", &json!({"name": "a", "url": "https://example.com/mcp"})).expect(403).await;
+        other.post("/v1/settings/mcp", &json!({"name": "a", "server": {"url": "https://example.com/mcp"}})).expect(403).await;
         other.ask("DELETE", "/v1/settings/mcp/a").expect(403).await;
         other.post("/v1/settings/rules", &json!({"rule": {"tool": "bash", "policy": "allow"}})).expect(403).await;
         other.post("/v1/settings/rules/remove", &json!({"rule": {"tool": "bash", "policy": "allow"}})).expect(403).await;
     }
-    let secret = json!({"name": "a", "command": ["x"], "env": {"TOKEN": "literal"}});
+    let secret = json!({"name": "a", "server": {"command": ["x"], "env": {"TOKEN": "literal"}}});
     server.post("/v1/settings/mcp", &secret).expect(403).await;
-    let named = json!({"name": "a", "command": ["x"], "env": {"TOKEN": "$DOCS_TOKEN"}});
+    let named = json!({"name": "a", "server": {"command": ["x"], "env": {"TOKEN": "$DOCS_TOKEN"}}});
     server.post("/v1/settings/mcp", &named).expect(200).await;
     server.post("/v1/settings/rules", &json!({"rule": {"tool": "bash", "policy": "ask"}})).expect(200).await;
     assert!(home.config_text().contains("$DOCS_TOKEN") && !home.config_text().contains("literal"), "{}", home.config_text());

@@ -7,7 +7,12 @@ const UI: &str = "ui.ts";
 
 /// Members of `vscode.window` that show no text.
 const WINDOW: &[&str] = &[
+    "activeTerminal",
     "activeTextEditor",
+    "onDidChangeActiveTextEditor",
+    "onDidChangeTextEditorSelection",
+    "onDidCloseTerminal",
+    "onDidStartTerminalShellExecution",
     "registerWebviewPanelSerializer",
     "registerWebviewViewProvider",
     "state",
