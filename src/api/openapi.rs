@@ -42,11 +42,12 @@ pub(crate) struct ErrorBody {
 }
 
 /// The operation groups, each with its tag and description.
-const TAGS: [(&str, &str); 13] = [
+const TAGS: [(&str, &str); 14] = [
     ("info", "Version and capabilities of the server."),
     ("sessions", "Sessions, their prompts, messages, turns and files."),
     ("commands", "Slash commands of a session."),
     ("comparisons", "Several agents with the same prompt."),
+    ("settings", "The user's settings: what applies, and changes by the owner."),
     ("files", "Files of the directory of a session."),
     ("workspaces", "Git worktrees for sessions."),
     ("permissions", "Open permission requests and their answers."),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
@@ -198,7 +198,13 @@ pub(crate) struct AddServerParams {
     name: String,
     /// Its settings. Over HTTP, values of `env` and `headers` must be `$NAME`, a variable of the
     /// server.
+    #[schemars(schema_with = "server_schema")]
     server: McpServer,
+}
+
+/// Creates the schema in place, because ACP has another type of this name.
+fn server_schema(generator: &mut SchemaGenerator) -> Schema {
+    McpServer::json_schema(generator)
 }
 
 pub(crate) struct AddServer;
@@ -220,7 +226,7 @@ impl Method for AddServer {
                 .hint("name an environment variable of the server: $NAME"));
         }
         server.check().map_err(|why| Error::invalid_params(format!("{name}: {why}")))?;
-        change(cx, SettingsChange::AddServer(name, server)).await
+        change(cx, SettingsChange::AddServer(name, Box::new(server))).await
     }
 }
 

@@ -94,11 +94,13 @@ class Extension {
 
   register(): void {
     const { subscriptions } = this.context;
+    const sessionsTree = ui.showTree("nuncio.sessions", this.sessions);
+    this.sessions.showIn(sessionsTree);
     const webviewOptions = { webviewOptions: { retainContextWhenHidden: true } };
     subscriptions.push(
       vscode.window.registerWebviewViewProvider(Conversations.view, this.conversations, webviewOptions),
       vscode.window.registerWebviewPanelSerializer(Conversations.panel, this.conversations),
-      ui.showTree("nuncio.sessions", this.sessions),
+      sessionsTree,
       ui.showTree("nuncio.changes", this.changes),
       ui.showTree("nuncio.setup", { getChildren: () => [], getTreeItem: (item: vscode.TreeItem) => item }),
       vscode.languages.registerCodeActionsProvider({ scheme: "file" }, new FixActions(), { providedCodeActionKinds: FixActions.kinds }),

@@ -38,6 +38,8 @@ export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   /** The session that the conversation view shows. */
   shown: string | null = null;
   private stream: vscode.Disposable | null = null;
+  private view: vscode.TreeView<Node> | null = null;
+  private selected: string | null = null;
   private next: string | null = null;
   private drawing: NodeJS.Timeout | null = null;
   private loading = 0;
@@ -48,8 +50,24 @@ export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposabl
       this.drawing ??= setTimeout(() => {
         this.drawing = null;
         this.tree.fire();
+        this.select();
       }, 100);
     });
+  }
+
+  /** Shows the tree in its view. */
+  showIn(view: vscode.TreeView<Node>): void {
+    this.view = view;
+    view.onDidChangeVisibility(() => this.select());
+  }
+
+  /** Selects the row of the shown session, once for each session and if the tree is visible. */
+  private select(): void {
+    const row = this.shown ? this.rows.get(this.shown) : undefined;
+    if (!row || !this.view?.visible || this.selected === row.id) return;
+    this.selected = row.id;
+    // Fails if the row is on a page that is not loaded.
+    this.view.reveal({ kind: "session", row }, { select: true, focus: false }).then(undefined, () => {});
   }
 
   dispose(): void {
@@ -154,6 +172,10 @@ export class Sessions implements vscode.TreeDataProvider<Node>, vscode.Disposabl
   private isHere(row: SessionRow): boolean {
     const folders = vscode.workspace.workspaceFolders ?? [];
     return !folders.length || folders.some(({ uri }) => row.cwd === uri.fsPath || row.cwd.startsWith(`${uri.fsPath}/`));
+  }
+
+  getParent(node: Node): Node | undefined {
+    return node.kind === "session" && !this.isHere(node.row) ? { kind: "others" } : undefined;
   }
 
   getChildren(node?: Node): Node[] {

@@ -77,7 +77,7 @@ export function treeItem({ label, description, tooltip, file, icon, isCollapsed 
 }
 
 /** Shows the rows of a provider in a view. */
-export const showTree = <T>(view: string, rows: vscode.TreeDataProvider<T>): vscode.Disposable => vscode.window.registerTreeDataProvider(view, rows);
+export const showTree = <T>(view: string, rows: vscode.TreeDataProvider<T>): vscode.TreeView<T> => vscode.window.createTreeView(view, { treeDataProvider: rows });
 
 /** The item in the status bar. */
 export class StatusBar implements vscode.Disposable {

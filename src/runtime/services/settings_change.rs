@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 pub(crate) enum SettingsChange {
     /// Sets the default model; `None` removes it.
     Model(Option<String>),
-    AddServer(String, McpServer),
+    AddServer(String, Box<McpServer>),
     RemoveServer(String),
     AddRule(Rule),
     RemoveRule(Rule),
