@@ -49,7 +49,7 @@ pub(crate) use declared_checks::declared_checks;
 pub(crate) use git::excludes;
 pub(crate) use hook_settings::script_word;
 pub use hook_settings::{FailurePolicy, HookSettings};
-pub(crate) use load::{LoadedSettings, load_project, load_user, project_settings};
+pub(crate) use load::{LoadedSettings, Origin, load_project, load_user, project_settings};
 pub use mcp_settings::{McpOauth, McpServer};
 pub use model_settings::{Ability, CacheTtl, Effort, ModelSettings, Protocol, Provider, SecretText};
 pub(crate) use model_settings::{ModelPatterns, model_settings};

@@ -174,9 +174,11 @@ impl HttpServer {
 
     /// Serves requests until `stop` is cancelled. Then waits up to `http.drain_s` seconds for the
     /// running turns, cancels the remaining turns, and closes each event stream after its last
-    /// event.
-    pub(crate) async fn serve(self, stop: CancellationToken) {
+    /// event. Once `leaves` is cancelled, the address is free for another process, and only the open
+    /// connections are served.
+    pub(crate) async fn serve(self, stop: CancellationToken, leaves: CancellationToken) {
         let HttpServer { listener, tls, cluster, state, address_file, .. } = self;
+        let mut listening = Some((listener, address_file));
         let connections = TaskTracker::default();
         let slots = Arc::new(Semaphore::new(connections_max()));
         let pending_connections = Arc::new(PendingConnections::default());
@@ -184,9 +186,17 @@ impl HttpServer {
         connections.spawn(release_idle_sessions(state.clone(), stop.clone()));
         let transport = Transport { state: state.clone(), router: routes::router(), tls, cluster, closing: closing.clone() };
         loop {
+            let Some((listener, _)) = &listening else {
+                stop.cancelled().await;
+                break;
+            };
             let accepted = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
+                () = leaves.cancelled() => {
+                    listening = None;
+                    continue;
+                }
                 accepted = listener.accept() => accepted,
             };
             let stream = match accepted {
@@ -222,7 +232,7 @@ impl HttpServer {
         // Turns are refused before the listener closes: once connections are refused, no new turn
         // starts.
         state.app.refuse_turns();
-        drop((listener, address_file));
+        drop(listening);
         state.app.drain(Duration::from_secs(state.app.services.user.settings.http.drain_s)).await;
         state.ending.cancel();
         closing.cancel();

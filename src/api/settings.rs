@@ -14,7 +14,7 @@ use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::directories::directory;
 use crate::api::dispatch::method::{Method, Reply};
 use crate::api::dispatch::route::Route;
-use crate::config::{LoadedSettings, McpServer, Rule, mask_urls};
+use crate::config::{LoadedSettings, McpServer, Origin, Rule, mask_urls};
 use crate::context::skills;
 use crate::error::{Error, Kind, Result};
 use crate::runtime::{SettingsChange, provider_names};
@@ -111,12 +111,13 @@ fn view(cx: &CallContext, cwd: &std::path::Path) -> Result<SettingsView> {
     let changeable = cx.client.is_owner() && services.can_change_settings();
     let sources: BTreeMap<String, String> = services.models.key_sources(&loaded.settings).into_iter().collect();
     let provider = |name: &str| ProviderKey { name: name.into(), key_source: sources.get(name).cloned() };
+    let place = |setting: &str| origin(&loaded, setting, cx.client.sees_all);
     let own = &services.user.settings.mcp;
     let server = |(name, server): (&String, &McpServer)| ConfiguredServer {
         name: name.clone(),
-        target: server.url.as_deref().map_or_else(|| mask_urls(&server.command.join(" ")), mask_urls),
+        target: target(server, cx.client.is_owner()),
         enabled: server.enabled,
-        defined_in: origin(&loaded, &format!("mcp.{name}.")).unwrap_or_default(),
+        defined_in: place(&format!("mcp.{name}.")).unwrap_or_default(),
         removable: changeable && own.contains_key(name),
     };
     let scopes = [
@@ -131,7 +132,7 @@ fn view(cx: &CallContext, cwd: &std::path::Path) -> Result<SettingsView> {
         file: cx.client.sees_all.then(|| services.places.file.clone()),
         changeable,
         model: loaded.settings.model.clone(),
-        model_from: origin(&loaded, "model"),
+        model_from: place("model"),
         providers: provider_names(&loaded.settings).into_iter().map(provider).collect(),
         mcp_servers: loaded.settings.mcp.iter().map(server).collect(),
         rules: rules.map(rule).collect(),
@@ -139,10 +140,24 @@ fn view(cx: &CallContext, cwd: &std::path::Path) -> Result<SettingsView> {
     })
 }
 
-/// Returns where a setting, or the first setting with this prefix, is defined.
-fn origin(loaded: &LoadedSettings, prefix: &str) -> Option<String> {
+/// Returns the URL of a server without secrets, or its command. Arguments can be secrets, too: only
+/// the owner sees them.
+fn target(server: &McpServer, is_owner: bool) -> String {
+    match &server.url {
+        Some(url) => mask_urls(url),
+        None if is_owner => mask_urls(&server.command.join(" ")),
+        None => server.command.first().cloned().unwrap_or_default(),
+    }
+}
+
+/// Returns where a setting, or the first setting with this prefix, is defined. The path of the
+/// user's file is for clients with access to all directories.
+fn origin(loaded: &LoadedSettings, prefix: &str, sees_all: bool) -> Option<String> {
     let is_it = |name: &&String| name.as_str() == prefix || (prefix.ends_with('.') && name.starts_with(prefix));
-    loaded.origins.iter().find(|(name, _)| is_it(name)).map(|(_, origin)| origin.to_string())
+    loaded.origins.iter().find(|(name, _)| is_it(name)).map(|(_, origin)| match origin {
+        Origin::User(_) if !sees_all => "the user's settings".into(),
+        origin => origin.to_string(),
+    })
 }
 
 /// The settings file was changed. New sessions of this process use it; other processes when they

@@ -21,15 +21,17 @@ use crate::workspace::real_path;
 /// Serves ACP on standard input and output, until the input ends or a signal arrives. Calls
 /// `not_json` if the first byte of the input cannot start a JSON-RPC message.
 pub(crate) async fn acp(app: Arc<App>, not_json: impl FnOnce() + Unpin) -> Result<()> {
-    acp_until(app, || (), async {}, not_json).await
+    acp_until(app, || (), async {}, || (), not_json).await
 }
 
 /// Serves ACP on standard input and output. Calls `ready` when signal handlers are installed. Waits
-/// for `others` to finish before the turns are cancelled.
+/// for `others` to finish before the turns are cancelled. Calls `leaves` if turns go on without the
+/// client.
 async fn acp_until(
     app: Arc<App>,
     ready: impl FnOnce(),
     others: impl Future<Output = ()>,
+    leaves: impl FnOnce(),
     not_json: impl FnOnce() + Unpin,
 ) -> Result<()> {
     let stop = CancellationToken::new();
@@ -38,6 +40,7 @@ async fn acp_until(
     let (input, output) = crate::acp::standard();
     let input = FirstByte { input, not_json: Some(not_json) };
     let gone = || {
+        leaves();
         // A signal to the programs of the client is not for this process any more.
         leave_terminal();
         if let Err(error) = leave_streams() {
@@ -96,13 +99,15 @@ pub(crate) async fn http_server_of(app: Arc<App>, options: HttpOptions) -> Resul
 /// reports the address of the HTTP server.
 pub(crate) async fn acp_and_http(app: Arc<App>, server: HttpServer, ready: impl FnOnce()) -> Result<()> {
     let stop = CancellationToken::new();
-    let serving = crate::task::spawn(server.serve(stop.clone()));
+    // The next process of the client needs the address.
+    let leaves = CancellationToken::new();
+    let serving = crate::task::spawn(server.serve(stop.clone(), leaves.clone()));
     // Let the turns of HTTP clients finish when the editor disconnects.
     let http_ends = async {
         stop.cancel();
         let _ = serving.await;
     };
-    acp_until(app, ready, http_ends, || ()).await
+    acp_until(app, ready, http_ends, move || leaves.cancel(), || ()).await
 }
 
 /// Serves HTTP until a signal arrives. `ready` reports the address. It is called after signal
@@ -112,7 +117,7 @@ pub(crate) async fn serve(server: HttpServer, ready: impl FnOnce() -> Result<()>
     let stop = CancellationToken::new();
     let signalled = crate::task::spawn(on_signal(stop.clone()));
     ready()?;
-    server.serve(stop).await;
+    server.serve(stop, CancellationToken::new()).await;
     signalled.abort();
     Ok(())
 }

@@ -24,7 +24,7 @@ impl Server {
         let options = HttpOptions { address: address.into(), ..HttpOptions::default() };
         let server = http_server_of(app, options).await?;
         let (url, token, stop) = (server.url()?, server.token().to_owned(), CancellationToken::new());
-        let serving = task::spawn(server.serve(stop.clone()));
+        let serving = task::spawn(server.serve(stop.clone(), CancellationToken::new()));
         Ok(Server { url, token, stop: stop.drop_guard(), serving })
     }
 

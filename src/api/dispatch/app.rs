@@ -231,7 +231,7 @@ impl App {
         let time = Duration::from_secs(self.services.user.settings.acp.finish_turns_s);
         sessions.leave();
         let ended = async {
-            sessions.queues_ended().await;
+            sessions.finish().await;
             sessions.turns_ended().await;
         };
         tokio::select! {

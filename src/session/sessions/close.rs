@@ -182,18 +182,19 @@ impl Sessions {
         self.leaving.cancel();
     }
 
-    /// Waits until no session has a running turn or a message that starts one.
-    pub(crate) async fn queues_ended(&self) {
-        let mut worked = true;
-        while worked {
-            worked = false;
-            for session in self.all_open() {
-                if let Some(mut turn) = session.next_turn().await {
-                    turn.end().await;
-                    worked = true;
-                }
+    /// Waits until no session has a running turn or a message that starts one. Other processes can
+    /// take each session that is idle.
+    pub(crate) async fn finish(&self) {
+        let finish = async |session: Session| {
+            let mut worked = false;
+            while let Some(mut turn) = session.next_turn().await {
+                turn.end().await;
+                worked = true;
             }
-        }
+            self.release_idle(&session).await;
+            worked
+        };
+        while futures_util::future::join_all(self.all_open().into_iter().map(finish)).await.contains(&true) {}
     }
 
     /// Waits until no turn runs, and starts no turn from that moment on.

@@ -5,7 +5,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use harness::steps::{asks, bash, calls_one};
-use harness::{Agent, Editor, Home, Manner, Reply, gone};
+use harness::{Agent, Editor, Home, Manner, Reply, bounded, gone, poll};
 
 const WAITS: &str = "until [ -e go ]; do sleep 0.01; done";
 
@@ -67,6 +67,53 @@ async fn turn_and_its_queue_end_without_the_client() {
     let (end, types) = outcome(&home, &session).await;
     assert_eq!(end["type"], "turn.completed");
     assert_eq!(types.iter().filter(|kind| *kind == "turn.completed").count(), 2, "{types:?}");
+}
+
+/// The next window works in the sessions that are idle, with its own files.
+#[tokio::test]
+async fn idle_sessions_are_for_the_next_window() {
+    let home = Home::new();
+    let steps = json!([bash(&format!("touch begun; {WAITS}")), {"text": "Done."}]);
+    let (mut agent, session) = editor(&home, steps, &["--mode", "auto"]).await;
+    let idle = agent.new_session(&home).await;
+    send(&mut agent, &session, "go").await;
+    home.appears("begun").await;
+    agent.leave();
+    let model = home.script(json!([{"text": "Here."}]));
+    let mut next = home.start(&["--model", &model]).await;
+    next.call("initialize", introduction(json!({}))).await;
+    next.load(&home, &idle).await;
+    let owner = async |next: &mut Agent| {
+        let params = json!({"_meta": {"nuncio": {"empty": true}}});
+        let rows = next.call("session/list", params).await["sessions"].clone();
+        let row = rows.as_array().unwrap().iter().find(|row| row["sessionId"] == idle.as_str()).unwrap().clone();
+        row["_meta"]["nuncio"]["ownerPid"].clone()
+    };
+    bounded("the idle session is released", async { while owner(&mut next).await == agent.pid {} }).await;
+    send(&mut next, &idle, "hello").await;
+    assert_eq!(owner(&mut next).await, next.pid);
+    home.put("go", "");
+    agent.ended().await;
+    next.finish().await;
+}
+
+/// An editor whose settings name a fixed address starts its next process while the turn goes on.
+#[tokio::test]
+async fn address_of_the_http_server_is_free_for_the_next_process() {
+    let home = Home::new();
+    let model = home.script(json!([bash(&format!("touch begun; {WAITS}")), {"text": "Done."}]));
+    let (mut agent, bridge) = home.start_with_bridge(&["--model", &model, "--mode", "auto"]).await;
+    agent.call("initialize", introduction(json!({}))).await;
+    let session = agent.new_session(&home).await;
+    send(&mut agent, &session, "go").await;
+    home.appears("begun").await;
+    agent.leave();
+    poll("the address is free", || std::net::TcpStream::connect(bridge.address).is_err()).await;
+    let server = home.serve_at(&bridge.address.to_string(), &[]).await;
+    home.put("go", "");
+    agent.ended().await;
+    assert_eq!(outcome(&home, &session).await.0["type"], "turn.completed");
+    server.stop().await;
 }
 
 #[tokio::test]
