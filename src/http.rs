@@ -31,7 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -174,7 +174,7 @@ impl HttpServer {
 
     /// Serves requests until `stop` is cancelled. Then waits up to `http.drain_s` seconds for the
     /// running turns, cancels the remaining turns, and closes each event stream after its last
-    /// event. Once `leaves` is cancelled, the address is free for another process, and only the open
+    /// event. Once `leaves` is cancelled, the address is free for another process, and only open
     /// connections are served.
     pub(crate) async fn serve(self, stop: CancellationToken, leaves: CancellationToken) {
         let HttpServer { listener, tls, cluster, state, address_file, .. } = self;
@@ -185,22 +185,9 @@ impl HttpServer {
         let closing = CancellationToken::new();
         connections.spawn(release_idle_sessions(state.clone(), stop.clone()));
         let transport = Transport { state: state.clone(), router: routes::router(), tls, cluster, closing: closing.clone() };
-        loop {
-            let Some((listener, _)) = &listening else {
-                stop.cancelled().await;
-                break;
-            };
-            let accepted = tokio::select! {
-                biased;
-                () = stop.cancelled() => break,
-                () = leaves.cancelled() => {
-                    listening = None;
-                    continue;
-                }
-                accepted = listener.accept() => accepted,
-            };
+        while let Some(accepted) = next_connection(&mut listening, &stop, &leaves).await {
             let stream = match accepted {
-                Ok((stream, _)) => stream,
+                Ok(stream) => stream,
                 Err(error) => {
                     // Usually the process has run out of file descriptors. Closing unauthenticated
                     // connections frees some.
@@ -251,6 +238,26 @@ impl HttpServer {
             tracing::debug!("open connections were closed at shutdown; their responses may be incomplete");
         }
     }
+}
+
+/// Waits for the next connection. Closes the listener when `leaves` is cancelled; returns `None`
+/// when `stop` is.
+async fn next_connection(
+    listening: &mut Option<(TcpListener, Option<AddressFile>)>,
+    stop: &CancellationToken,
+    leaves: &CancellationToken,
+) -> Option<std::io::Result<TcpStream>> {
+    if let Some((listener, _)) = listening {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => return None,
+            accepted = listener.accept() => return Some(accepted.map(|(stream, _)| stream)),
+            () = leaves.cancelled() => {}
+        }
+        *listening = None;
+    }
+    stop.cancelled().await;
+    None
 }
 
 /// Releases sessions that no client uses, periodically until `stop`.

@@ -13,15 +13,15 @@ use crate::api::dispatch::client::ClientRole;
 use crate::api::dispatch::method::{MetaFields, Method, NoResult, Reply};
 use crate::api::dispatch::route::Route;
 use crate::error::{Error, Kind, Result};
-use crate::model::providers::PROVIDERS;
 use crate::protocol::{ProtocolVersion, acp};
 
-/// Ids of the authentication methods. API keys come from the environment, a file or a command and
-/// are never sent over the wire. With either method, `authenticate` only checks that a model is
-/// usable.
+/// Ids of the authentication methods that `authenticate` takes. API keys come from the environment,
+/// a file or a command and are never sent over the wire. With either method, it only checks that a
+/// model is usable. Clients may remember `environment`, which is no longer offered: its type
+/// `env_var` is unknown to the registry of ACP.
 const AUTH_METHODS: [&str; 2] = ["environment", "settings"];
 
-/// ACP's response to `initialize`, with the authentication method type `env_var`, which the ACP
+/// ACP's response to `initialize`, with the authentication method type `terminal`, which the ACP
 /// crate does not define (agentclientprotocol.com/rfds/auth-methods).
 pub(crate) struct InitializeResult {
     response: acp::InitializeResponse,
@@ -62,63 +62,32 @@ struct AuthMethod {
     kind: &'static str,
     name: &'static str,
     description: &'static str,
-    #[serde(flatten)]
-    details: AuthDetails,
-}
-
-/// Fields that only one type of authentication method has.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum AuthDetails {
-    Variables { vars: KeyVariables },
-    Arguments { args: &'static [&'static str] },
-    None {},
-}
-
-/// The variables that hold the API keys of providers on other machines: the first one of each.
-struct KeyVariables;
-
-impl Serialize for KeyVariables {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Variable {
-            name: &'static str,
-            optional: bool,
-        }
-        let names = PROVIDERS.iter().filter(|provider| !provider.local).filter_map(|provider| provider.key_env.first());
-        serializer.collect_seq(names.map(|name| Variable { name, optional: true }))
-    }
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<&'static [&'static str]>,
 }
 
 /// The authentication methods. Only a client that can start the agent in a terminal receives the
 /// last one.
-static METHODS: [AuthMethod; 3] = [
-    AuthMethod {
-        id: AUTH_METHODS[0],
-        kind: "env_var",
-        name: "API key in the environment",
-        description: "Uses the model of the first provider whose key is set",
-        details: AuthDetails::Variables { vars: KeyVariables },
-    },
+const METHODS: [AuthMethod; 2] = [
     AuthMethod {
         id: AUTH_METHODS[1],
         kind: "agent",
         name: "nuncio settings",
-        description: "Uses the model from nuncio's settings, or a model on a local server",
-        details: AuthDetails::None {},
+        description: "Uses the model of nuncio's settings, of the first provider with a key, or of a local server",
+        args: None,
     },
     AuthMethod {
         id: "login",
         kind: "terminal",
         name: "API key",
         description: "Asks for the API key of a provider, and stores it",
-        details: AuthDetails::Arguments { args: &["login"] },
+        args: Some(&["login"]),
     },
 ];
 
 /// Returns the authentication methods that a client receives.
 fn auth_methods(terminal: bool) -> &'static [AuthMethod] {
-    if terminal { &METHODS } else { &METHODS[..AUTH_METHODS.len()] }
+    if terminal { &METHODS } else { &METHODS[..1] }
 }
 
 /// The announcement of a client. REST clients announce nothing.

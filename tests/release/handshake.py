@@ -11,5 +11,8 @@ ran = subprocess.run(COMMAND, input=json.dumps(request) + "\n", capture_output=T
 answers = [json.loads(line) for line in ran.stdout.splitlines()]
 results = [answer["result"] for answer in answers if answer.get("id") == 1]
 assert ran.returncode == 0, ran
+# The registry of ACP starts the agent with an empty home, and knows these types of authentication.
+methods = answers[0]["result"]["authMethods"]
+assert methods and {method["type"] for method in methods} <= {"agent", "terminal"}, methods
 assert len(results) == 1 and results[0]["protocolVersion"] == 1, ran
 assert results[0]["agentInfo"] | {"title": None} == {"name": "nuncio", "version": VERSION, "title": None}, results[0]["agentInfo"]
