@@ -299,10 +299,14 @@ const CASES = {
         spaces: `a${" ".repeat(many)}b`, table: `${"|a".repeat(2000)}|\n${"|-".repeat(2000)}|\n${"|\n".repeat(2000)}`,
       };
       const found = [];
+      // The shortest of three runs: a busy machine is slow now and then, a slow reader always.
       const time = (name, does) => {
-        const started = performance.now();
-        does();
-        const took = performance.now() - started;
+        const runs = [1, 2, 3].map(() => {
+          const started = performance.now();
+          does();
+          return performance.now() - started;
+        });
+        const took = Math.min(...runs);
         if (took > 400) found.push(`${name}: ${Math.round(took)} ms`);
       };
       for (const [name, text] of Object.entries(texts)) time(name, () => new Growing().update(text, true));

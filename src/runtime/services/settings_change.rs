@@ -1,7 +1,12 @@
 //! Changes of the user's settings file by clients.
 
+#[cfg(feature = "cli")]
+use std::path::Path;
+
 use super::Services;
-use crate::config::{McpServer, Rule, load_user};
+#[cfg(feature = "cli")]
+use crate::config::load_user;
+use crate::config::{LoadedSettings, McpServer, Rule};
 use crate::error::{Error, Result};
 
 /// A change of the user's settings file.
@@ -21,13 +26,13 @@ impl Services {
         self.user_rules.can_change()
     }
 
-    /// Changes the user's settings file, and uses the new settings from now on. Blocks.
+    /// Changes the user's settings file, and uses the new settings from now on. A change with which
+    /// sessions would fail is undone. Blocks.
     pub(crate) fn change_settings(&self, change: SettingsChange) -> Result<()> {
         if !self.can_change_settings() {
             return Err(Error::invalid_params("this process has no settings file that it can change"));
         }
-        write(self, change)?;
-        let mut loaded = load_user(&self.places, false, &self.environment, &self.overrides)?;
+        let mut loaded = write(self, change)?;
         loaded.settings.store = self.user.settings.store.clone();
         self.user_rules.replace(&loaded.settings.permissions.rules);
         self.user.replace(loaded);
@@ -36,7 +41,26 @@ impl Services {
 }
 
 #[cfg(feature = "cli")]
-fn write(services: &Services, change: SettingsChange) -> Result<()> {
+fn write(services: &Services, change: SettingsChange) -> Result<LoadedSettings> {
+    use crate::config::settings_file::{replace_if, text};
+    let file = &services.places.file;
+    let before = text(file)?.unwrap_or_default();
+    apply(services, change)?;
+    let read = || {
+        let loaded = load_user(&services.places, false, &services.environment, &services.overrides)?;
+        loaded.check_tools(&services.tools.known(), &services.places, Path::new("/"))?;
+        Ok(loaded)
+    };
+    read().inspect_err(|_| {
+        let undone = text(file).and_then(|after| replace_if(file, after.as_deref(), &before));
+        if let Err(error) = undone {
+            tracing::warn!(%error, "a change of the settings was not undone");
+        }
+    })
+}
+
+#[cfg(feature = "cli")]
+fn apply(services: &Services, change: SettingsChange) -> Result<()> {
     use crate::config::server_file::{add_server, remove_server};
     use crate::config::settings_file::{SettingsFile, add_rule, remove_rule};
     let file = &services.places.file;
@@ -59,6 +83,6 @@ fn write(services: &Services, change: SettingsChange) -> Result<()> {
 }
 
 #[cfg(not(feature = "cli"))]
-fn write(_: &Services, _: SettingsChange) -> Result<()> {
+fn write(_: &Services, _: SettingsChange) -> Result<LoadedSettings> {
     Err(Error::invalid_params("this build cannot change settings"))
 }

@@ -109,11 +109,15 @@ async fn wrong_changes_leave_the_file_as_it_is() {
             (REMOVE_SERVER, json!({"name": "other"}), -32602, "no server"),
             (ADD_RULE, json!({"rule": {"tool": "bash", "policy": "perhaps"}}), -32602, "policy"),
             (ADD_RULE, json!({"rule": {"tool": "no_such_tool", "policy": "deny", "colour": 1}}), -32602, "colour"),
+            (ADD_RULE, json!({"rule": {"tool": "no_such_tool", "policy": "deny"}}), -32602, "no_such_tool"),
+            (ADD_RULE, json!({"rule": {"tool": "fetch", "path": "x", "policy": "deny"}}), -32602, "path"),
             (REMOVE_RULE, json!({"rule": {"tool": "bash", "policy": "deny"}}), -32002, "does not have"),
         ],
     )
     .await;
     assert_eq!(home.config_text(), before);
+    // Sessions still work.
+    agent.new_session(&home).await;
     agent.finish().await;
 }
 

@@ -27,8 +27,11 @@ function conversation(state = {}) {
   return { ...found, found, webview, view: new Conversation(webview, api, hooks, vscode.Uri.file("/extension"), "sidebar", state, (kept) => found.kept.push(kept)) };
 }
 
-/** Waits until pending messages were handled. */
-const settled = () => new Promise((resolve) => setTimeout(resolve, 30));
+/** Waits until this number of messages was posted, and those that are pending are handled. */
+async function posts({ posted }, count) {
+  while (posted.length < count) await new Promise((resolve) => setTimeout(resolve, 5));
+  await new Promise((resolve) => setTimeout(resolve, 30));
+}
 
 test("the page has a policy, and its state is text", () => {
   const { webview } = conversation({ storage: { draft: `"'><script>&` } });
@@ -61,7 +64,7 @@ test("calls are answered, and a prompt is reported", async () => {
   found.receive({ type: "shown", session: 7 });
   found.receive({ type: "unknown" });
   found.receive(null);
-  await settled();
+  await posts(found, 2);
   assert.deepEqual(found.posted[0], { type: "result", id: 1, value: { done: true } });
   assert.deepEqual([found.posted[1].id, found.posted[1].error.message], [2, "no"]);
   assert.deepEqual([found.prompted, found.shown, found.posted.length], [1, ["s", null], 2]);
@@ -74,17 +77,17 @@ test("events of a stream are posted together, and not after it was left", async 
   sink.synced(0);
   sink.event({ seq: 1 }, 1);
   sink.event({ seq: 2 }, 2);
-  await settled();
+  await posts(found, 1);
   assert.deepEqual(found.posted, [{ type: "stream", streams: [{ id: 5, messages: [{ synced: 0 }, { event: { seq: 1 }, cursor: 1 }, { event: { seq: 2 }, cursor: 2 }] }] }]);
   sink.event({ seq: 3 }, 3);
   found.receive({ type: "unfollow", id: 5 });
-  await settled();
+  await posts(found, 1);
   assert.deepEqual([found.posted.flatMap(({ streams }) => streams).length, found.disposed], [1, 1]);
 });
 
 test("a file that is not here is an error of the window", async () => {
   const { found } = conversation();
   found.receive({ type: "openFile", path: "no/such.txt", cwd: "/project" });
-  await settled();
+  await posts(found, 1);
   assert.deepEqual(found.posted, ["no/such.txt is not a file here"]);
 });
