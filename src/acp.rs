@@ -50,7 +50,7 @@ const ACP: Dialect = Dialect {
 /// Serves one client until its input ends or `stop` is cancelled. Then waits for `others` (the
 /// other transports), cancels the running turns, writes the remaining output within
 /// [`limits::DRAIN`], and waits until all processes have ended. If the client asked for it, its
-/// turns end first, without it: `gone` is called then.
+/// turns go on without it and end first; `gone` is called before that.
 pub(crate) async fn serve(
     app: Arc<App>,
     input: impl AsyncRead + Unpin,

@@ -22,7 +22,6 @@ use crate::process::ProcessLauncher;
 use crate::runtime::environment::session_environment::SessionEnvironment;
 #[cfg(feature = "mcp")]
 use crate::runtime::mcp::prompts;
-use crate::runtime::services::Services;
 use crate::session::Turn;
 use crate::session::clock::now_ms;
 use crate::session::message::IncomingMessage;
@@ -76,7 +75,7 @@ async fn complete(agent: &NativeAgent, turn: &Turn, message: &mut IncomingMessag
         message.extra.context.push(Part::note(line));
     }
     if commands::parse(&message.parts).is_some() {
-        message.extra.expansion = commands::expand(&commands_of_files(services, &cwd, true).await?, &message.parts);
+        message.extra.expansion = commands::expand(&services.commands_in(&cwd, true).await?, &message.parts);
     }
     if agent.parent.is_some() || message.by_model || message.role != Role::User {
         return Ok(());
@@ -157,22 +156,13 @@ async fn add_texts(model: &dyn Model, message: &mut IncomingMessage, launcher: &
 /// Returns the slash commands of a session in `cwd`, including prompts of its MCP servers. Unless
 /// `check` is set, ignores changes of files since the last check.
 pub(in crate::agent) async fn list_commands(agent: &NativeAgent, cwd: &Path, check: bool) -> Arc<[SlashCommand]> {
-    let commands = commands_of_files(&agent.services, cwd, check).await.unwrap_or_default();
+    let commands = agent.services.commands_in(cwd, check).await.unwrap_or_default();
     #[cfg(feature = "mcp")]
     let commands = match prompts::commands(&agent.mcp) {
         prompts if prompts.is_empty() => commands,
         prompts => commands.iter().cloned().chain(prompts).collect(),
     };
     commands
-}
-
-/// Returns nuncio's own slash commands and those that files define.
-async fn commands_of_files(services: &Arc<Services>, cwd: &Path, check: bool) -> Result<Arc<[SlashCommand]>> {
-    if let Some(known) = services.commands.known(cwd, check) {
-        return Ok(known);
-    }
-    let (services, cwd) = (services.clone(), cwd.to_path_buf());
-    blocking(move || services.commands.read(&services.prompt_dirs(&cwd))).await
 }
 
 async fn blocking<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Result<T> {

@@ -70,7 +70,7 @@ pub(crate) struct SkillView {
 pub(crate) struct SettingsView {
     /// The user's settings file. Missing for a token that is limited to roots.
     file: Option<PathBuf>,
-    /// True if the caller may change it.
+    /// True if the caller may change the settings file.
     changeable: bool,
     /// The default model; missing if the settings name none.
     model: Option<String>,

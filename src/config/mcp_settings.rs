@@ -113,6 +113,7 @@ impl McpServer {
                     return Err("url contains credentials: remove them and set bearer_token_env".into());
                 }
             }
+            (None, false) if self.command[0].is_empty() => return Err("command: the program is empty".into()),
             (None, false) => {}
         }
         if let Some(oauth) = &self.oauth {

@@ -29,7 +29,7 @@ const CODES_MAX: usize = 50;
 struct Login {
     /// Digest of the cookie.
     digest: String,
-    /// Digest of the token that was used.
+    /// Digest of the token with which the browser signed in.
     token: String,
     /// Milliseconds since the Unix epoch.
     expires_ms: u64,

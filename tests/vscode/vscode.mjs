@@ -1,7 +1,6 @@
 // The packed extension in a real browser: node vscode.mjs NUNCIO VSIX [WORD]. WORD selects the cases
 // whose name contains it.
 
-import { writeFileSync } from "node:fs";
 import * as firstStart from "./first_start.mjs";
 import { Browser, Editor } from "./harness.mjs";
 import * as mainWindow from "./main_window.mjs";
@@ -13,16 +12,6 @@ const [nuncio, vsix, word = ""] = process.argv.slice(2);
 const browser = await Browser.start();
 let passed = 0, failed = 0;
 
-/** A window in which nobody uses nuncio starts no process. */
-async function unused({ window, editor }) {
-  writeFileSync(editor.file("other.txt"), "text\n");
-  await window.openFile("other.txt");
-  const pids = editor.nuncios();
-  passed += pids.length ? 0 : 1;
-  failed += pids.length ? 1 : 0;
-  console.log(`${pids.length ? "FAIL " : "ok   "} a window in which nobody uses nuncio starts no process`);
-}
-
 async function runCases(cases, options, before) {
   const wanted = Object.entries(cases).filter(([name]) => name.includes(word));
   if (!wanted.length) return;
@@ -30,7 +19,6 @@ async function runCases(cases, options, before) {
   const editor = await Editor.start(nuncio, vsix, options);
   const window = await browser.open(editor);
   console.log(`      a window after ${((Date.now() - startedMs) / 1000).toFixed(1)} s`);
-  if (editor.trust === false) await unused({ window, editor });
   for (const [name, run] of wanted) {
     const startedMs = Date.now();
     browser.complaints.length = 0;

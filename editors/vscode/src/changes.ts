@@ -40,7 +40,9 @@ export class ChangedFiles implements vscode.TreeDataProvider<FileChanges>, vscod
   private update(): void {
     const kept = new Map(this.kept.filter(([session]) => session === this.active.id).map(([, path, text]) => [path, text]));
     const files = this.active.changes((path, text) => kept.has(path) && kept.get(path) === digest(text));
-    if (JSON.stringify(files) === JSON.stringify(this.files)) return;
+    // Texts of the same event are the same objects, so that long ones are compared at once.
+    const isSame = (file: FileChanges, other: FileChanges | undefined) => file.path === other?.path && file.oldText === other.oldText && file.newText === other.newText;
+    if (files.length === this.files.length && files.every((file, index) => isSame(file, this.files[index]))) return;
     this.files = files;
     void vscode.commands.executeCommand("setContext", "nuncio.changed", files.length > 0);
     this.tree.fire();

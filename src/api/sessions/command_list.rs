@@ -13,7 +13,6 @@ use crate::api::dispatch::route::Route;
 use crate::context::commands::SlashCommand;
 use crate::error::Result;
 use crate::id::SessionId;
-use crate::task;
 
 /// Selects whose commands are listed.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
@@ -72,14 +71,7 @@ impl Method for ListCommands {
         cx.decided();
         let id = match place(&cx, params.session_id, params.cwd)? {
             Place::Session(id) => id,
-            Place::Directory(cwd) => {
-                let services = cx.app.services.clone();
-                let read = move || match services.commands.known(&cwd, true) {
-                    Some(known) => known,
-                    None => services.commands.read(&services.prompt_dirs(&cwd)),
-                };
-                return Ok(Reply::new(CommandList::new(&task::blocking("reading files", read).await?)));
-            }
+            Place::Directory(cwd) => return Ok(Reply::new(CommandList::new(&cx.app.services.commands_in(&cwd, true).await?))),
         };
         let session = match cx.opened(&id) {
             Some(session) => {

@@ -63,7 +63,7 @@ impl Chat {
             }
             ["kill", job] => {
                 let job = client.call::<KillJob>(JobParams { session_id, job: job.into() }).await?;
-                // How it ended is printed when the jobs are listed next.
+                // The list of the jobs shows the exit code.
                 format!("job {} ended: {}\n", job.job, command(&job))
             }
             [job] => {

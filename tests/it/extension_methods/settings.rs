@@ -105,6 +105,7 @@ async fn wrong_changes_leave_the_file_as_it_is() {
             (ADD_SERVER, json!({"name": "docs", "server": {"command": ["x"]}}), -32602, "already"),
             (ADD_SERVER, json!({"name": "a b", "server": {"command": ["x"]}}), -32602, "invalid name"),
             (ADD_SERVER, json!({"name": "empty", "server": {}}), -32602, "empty"),
+            (ADD_SERVER, json!({"name": "blank", "server": {"command": [""]}}), -32602, "program is empty"),
             (ADD_SERVER, json!({"name": "both", "server": {"command": ["x"], "url": "https://example.com"}}), -32602, "both"),
             (REMOVE_SERVER, json!({"name": "other"}), -32602, "no server"),
             (ADD_RULE, json!({"rule": {"tool": "bash", "policy": "perhaps"}}), -32602, "policy"),

@@ -5,8 +5,12 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../../../editors/vscode/${name}`, import.meta.url), "utf8"));
-const { contributes } = read("package.json");
+const { activationEvents, contributes } = read("package.json");
 const texts = read("package.nls.json");
+
+test("no window starts the extension before it is used", () => {
+  assert.deepEqual(activationEvents.filter((event) => event === "*" || event === "onStartupFinished"), []);
+});
 
 test("each entry of a menu says when it is shown", () => {
   const entries = Object.entries(contributes.menus).flatMap(([menu, list]) => list.map((entry) => [menu, entry]));
