@@ -35,7 +35,11 @@ impl ProcessRecord {
             let end = tokio::select! {
                 biased;
                 end = process.exit() => Some(end),
-                () = release.cancelled() => None,
+                // A process that must stop has ended soon, whichever session releases it first.
+                () = release.cancelled() => match process.stop.is_cancelled() {
+                    true => Some(process.exit().await),
+                    false => None,
+                },
             };
             if let Err(error) = log.commit(None, ended(agent, pid, end)).await {
                 tracing::debug!(session = %log.id, %error, "the end of an agent's process was not recorded");
