@@ -134,9 +134,9 @@ finish() {
   if [[ -e $scratch/failed ]]; then
     # The output of a step that failed is far above.
     while read -r name; do
-      printf '\n=== lines of %s that name a failure, and its last lines\n' "$name"
-      grep -nE -A12 'FAIL|Traceback|[Ee]rror:' "$scratch/output-$name" | cut -c1-500 | sed -n 1,120p || true
-      tail -n 15 "$scratch/output-$name" | cut -c1-500
+      printf '\n=== %s: lines that name a failure, and the last ones\n' "$name"
+      grep -nE -A3 'FAIL|^problem|Traceback|[Ee]rror:|panicked' "$scratch/output-$name" | cut -c1-300 | sed -n 1,30p || true
+      tail -n 5 "$scratch/output-$name" | cut -c1-300
     done <"$scratch/failed"
     printf '\nfailed in %s s: %s\n' "$SECONDS" "$(paste -sd ' ' "$scratch/failed")"
     return 1
