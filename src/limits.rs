@@ -298,6 +298,10 @@ pub(crate) const SESSIONS_PAGE: usize = 50;
 pub(crate) const ATTACHMENT_BYTES_MAX: usize = 10 << 20;
 /// Maximum total size of the attachments that one message embeds, in bytes.
 pub(crate) const MESSAGE_ATTACHMENTS_BYTES_MAX: usize = 20 << 20;
+/// Maximum size of a search for sessions, in bytes.
+pub(crate) const SEARCH_BYTES_MAX: usize = 200;
+/// How long one `session/list` call reads the texts of sessions. The next call continues.
+pub(crate) const SESSIONS_SEARCH: Duration = Duration::from_secs(1);
 /// Maximum number of pages of [`SESSIONS_PAGE`] sessions that are searched for sessions visible to
 /// a client.
 pub(crate) const SESSIONS_PAGES_MAX: usize = 40;

@@ -17,6 +17,7 @@ pub(crate) mod permissions;
 pub(crate) mod recorded_requests;
 mod sessions;
 pub(crate) mod shared_files;
+pub(crate) mod text_search;
 mod title;
 #[doc(hidden)]
 pub mod turn;

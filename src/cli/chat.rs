@@ -128,6 +128,7 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
         screen: Screen::new(options.plain, needs_ascii(&app.services.environment)),
         draft,
         forms: SessionForms::default(),
+        behind_list: None,
         rendering,
         attached: Vec::new(),
         due: None,
@@ -151,7 +152,7 @@ impl Chat {
         let id = self.session.id.clone();
         self.show_session(&id, continues).await?;
         if chooses {
-            self.tasks.list_sessions();
+            self.begin_choice(id, prompt.is_none());
         }
         if let Some(prompt) = prompt {
             self.send(&prompt, Delivery::Queue).await?;
@@ -213,6 +214,13 @@ impl Chat {
         }
         self.screen.close(&rest).await;
         result.map(|()| self.session.id)
+    }
+
+    /// Lists the sessions in front of a new one, which is removed if it is `unused` and another one
+    /// is chosen.
+    fn begin_choice(&mut self, id: SessionId, unused: bool) {
+        self.behind_list = unused.then_some(id);
+        self.tasks.list_sessions();
     }
 
     /// Shows events that have arrived.
@@ -287,6 +295,11 @@ impl Chat {
             ChatUpdate::Candidates(word, candidates) => self.complete(&word, candidates),
             ChatUpdate::Sessions(sessions) => {
                 view.overlay = Some(Overlay::Sessions(SessionPicker::new(sessions, &view.info.cwd)));
+            }
+            ChatUpdate::Found { filter, sessions, ended } => {
+                if let Some(Overlay::Sessions(picker)) = &mut view.overlay {
+                    picker.found(&filter, sessions, ended);
+                }
             }
             ChatUpdate::CommandOutput(lines) => {
                 view.shell.front_mut().into_iter().for_each(|(work, _)| work.detail.clone_from(&lines));

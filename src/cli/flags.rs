@@ -294,6 +294,9 @@ pub(super) enum SessionsCommand {
         /// Show only sessions of this directory
         #[arg(long)]
         here: bool,
+        /// Show only sessions with each of these words in a message, or in title and directory
+        #[arg(long, value_name = "WORDS")]
+        text: Option<String>,
         /// Show all sessions, not only the newest 20
         #[arg(short, long)]
         all: bool,

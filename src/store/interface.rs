@@ -212,6 +212,27 @@ impl Store {
         )
     }
 
+    /// Returns a page of the `message.completed` events of a session with a seq above `after`, in
+    /// order, whose JSON matches each pattern of LIKE without regard to the case of ASCII letters.
+    /// The limits of [`Store::events`] apply.
+    pub(crate) async fn messages_like(
+        &self,
+        id: &SessionId,
+        key: i64,
+        patterns: &[String],
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Event>> {
+        on_each!(
+            self,
+            store => {
+                let (id, patterns) = (id.clone(), patterns.to_vec());
+                blocking(store, "searching messages", move |store| store.messages_like(&id, key, &patterns, after, limit)).await
+            },
+            store.messages_like(id, key, patterns, after, limit).await
+        )
+    }
+
     /// Returns a page of the events of all sessions after the cursor `after`, in commit order. The
     /// limits of [`Store::events`] apply.
     pub(crate) async fn events_of_all(&self, after: Cursor, limit: usize) -> Result<Vec<StoredEvent>> {

@@ -74,20 +74,19 @@ export const sessions = (browser, server) => ({
     await becomes(() => titles(page), ["Needle in the left"], "a search in folded projects");
   },
 
-  async "a search loads older sessions"() {
+  async "a search finds sessions that are not loaded, by their title and their messages"() {
+    const id = await server.session([{ text: "The **marmot** sleeps." }], { title: "About animals" });
+    await server.prompt(id, "Which one sleeps <b>long</b>?");
+    for (let at = 0; at < 51; at++) await server.prompt(await server.session([{ text: "Other." }], { title: `Newer ${at}` }), "Go");
     const page = await browser.open(server);
-    await page.route("**/v1/sessions?*", (route) => {
-      const number = Number(new URL(route.request().url()).searchParams.get("cursor") ?? 0);
-      const sessions = Array.from({ length: 50 }, (_, index) => ({ sessionId: `old-${number}-${index}`, title: `Old session ${number * 50 + index}`, cwd: "/old", updatedAt: new Date(1.7e12 - number * 1e6 - index).toISOString() }));
-      return route.fulfill({ json: { sessions, ...(number < 100 ? { nextCursor: String(number + 1) } : {}) } });
-    });
-    await page.reload();
-    await page.waitForSelector("body.ready");
-    await page.fill("#search", "session 777");
-    await becomes(() => titles(page), ["Old session 777"], "sessions that match");
-    await page.fill("#search", "session 4999");
+    ok(!(await titles(page)).includes("About animals"), "the session is loaded");
+    for (const [words, where] of [["about ANIMALS", ""], ["Marmot", "The **marmot** sleeps."], ["long which", "Which one sleeps <b>long</b>?"]]) {
+      await page.fill("#search", words);
+      await becomes(() => titles(page), ["About animals"], words);
+      equal(await page.locator("#sessions .where").innerText(), where, `the excerpt of ${words}`);
+    }
+    await page.fill("#search", "marmot other");
     await page.locator("#no-sessions", { hasText: "No session matches." }).waitFor();
-    ok(await page.locator("#more-sessions").isVisible(), "older sessions cannot be loaded");
   },
 
   async "a session is renamed and forked"() {

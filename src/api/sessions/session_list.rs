@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ use crate::event::timestamp;
 use crate::id::SessionId;
 use crate::limits;
 use crate::protocol::acp;
+use crate::session::text_search::{Occurrence, TextSearch};
 use crate::store::{SessionFilter, SessionRow};
 
 /// Selects sessions.
@@ -37,6 +39,10 @@ pub(crate) struct ListSessionsParams {
     /// Also list sessions without a message.
     #[serde(default)]
     pub empty: bool,
+    /// Only sessions with each word of this text in one of their messages, or in their title and
+    /// directory, without regard to case. At most 200 bytes. A page can be empty although another
+    /// one follows.
+    pub text: Option<String>,
 }
 
 /// A session of the list.
@@ -52,6 +58,9 @@ pub(crate) struct ListedSession {
     /// RFC 3339.
     pub updated_at: String,
     pub archived: bool,
+    /// With `text`: the part of the first message with all of its words; missing if the
+    /// title and the directory have them.
+    pub excerpt: Option<String>,
     #[serde(flatten)]
     pub activity: Activity,
     /// The session whose subagent works in this one.
@@ -77,12 +86,14 @@ impl Method for ListSessions {
     const ROLE: ClientRole = ClientRole::Observer;
     const DOC: &'static str = "Lists the sessions that have a message, most recently updated first. `cwd` selects the sessions of one directory, \
          `archived` (include, only) adds or selects archived sessions, `cursor` returns the next page. \
-         `_meta.nuncio`: children, true to also list the sessions of subagents; empty, true to also list sessions without a message. \
-         `_meta.nuncio` of each session: status, waiting, ownerPid, agent, lastTurn, turns, modelUsed, pendingToolCalls, origin (missing if a person began the session, but for `background`), \
+         `_meta.nuncio`: children, true to also list the sessions of subagents; empty, true to also list sessions without a message; \
+         text, only sessions with each word of it in one message, or in title and directory, without regard to case. \
+         `_meta.nuncio` of each session: excerpt (with `text`: of the message that has the words), status, waiting, ownerPid, agent, lastTurn, turns, modelUsed, pendingToolCalls, origin (missing if a person began the session, but for `background`), \
          cost (US dollars), parentSessionId.";
     const META: MetaFields = MetaFields {
-        params: &["children", "empty"],
+        params: &["children", "empty", "text"],
         result: &[
+            "excerpt",
             "status",
             "waiting",
             "ownerPid",
@@ -106,11 +117,12 @@ impl Method for ListSessions {
         };
         let cwd = params.cwd.as_deref().map(|cwd| absolute(&cx, cwd));
         let filter = SessionFilter { cwd: cwd.as_deref(), children: params.children, empty: params.empty, archived };
-        let (rows, next) = accessible(&cx, filter, after).await?;
+        let search = params.text.as_deref().map(TextSearch::new).transpose()?;
+        let (rows, next) = accessible(&cx, filter, search.as_ref(), after).await?;
         let sessions = cx.app.sessions().await?;
         let mut owners = sessions.owners();
         let mut listed = Vec::with_capacity(rows.len());
-        for row in rows {
+        for (row, excerpt) in rows {
             listed.push(ListedSession {
                 activity: Activity::listed(sessions, &mut owners, &row).await?,
                 session_id: row.id,
@@ -119,6 +131,7 @@ impl Method for ListSessions {
                 title: row.title,
                 updated_at: timestamp(row.updated_ms),
                 archived: row.archived,
+                excerpt,
                 parent_session_id: row.parent,
             });
         }
@@ -137,19 +150,36 @@ fn archived(filter: Option<acp::SessionArchiveFilter>) -> Result<Option<bool>> {
     }
 }
 
-/// Returns the next sessions that the client has access to, and where the next page starts. Reads a
-/// bounded number of pages from the store, so the result can be short or empty even if more
+/// Returns the next sessions that the client has access to and that have the searched text, each
+/// with the excerpt of a message, and where the next page starts. Reads a bounded number of pages
+/// from the store, and texts for a bounded time, so the result can be short or empty even if more
 /// sessions follow.
 async fn accessible(
     cx: &CallContext,
     filter: SessionFilter<'_>,
+    search: Option<&TextSearch>,
     mut after: Option<PageEnd>,
-) -> Result<(Vec<SessionRow>, Option<PageEnd>)> {
-    let (mut rows, mut access) = (Vec::new(), HashMap::new());
+) -> Result<(Vec<(SessionRow, Option<String>)>, Option<PageEnd>)> {
+    let sessions = cx.app.sessions().await?;
+    let (mut rows, mut access, until) = (Vec::new(), HashMap::new(), Instant::now() + limits::SESSIONS_SEARCH);
     for _ in 0..limits::SESSIONS_PAGES_MAX {
-        let page = cx.app.sessions().await?.list(filter, after).await?;
+        let page = sessions.list(filter, after).await?;
         let mut may = |row: &SessionRow| *access.entry(row.cwd.clone()).or_insert_with(|| cx.client.has_access_to(&row.cwd));
-        rows.extend(page.sessions.into_iter().filter(|row| may(row)));
+        for row in page.sessions.into_iter().filter(|row| may(row)) {
+            let Some(search) = search else {
+                rows.push((row, None));
+                continue;
+            };
+            let place = (row.updated_ms, row.key);
+            match sessions.find_text(&row, search).await? {
+                Some(Occurrence::Place) => rows.push((row, None)),
+                Some(Occurrence::Message(excerpt)) => rows.push((row, Some(excerpt))),
+                None => {}
+            }
+            if Instant::now() > until {
+                return Ok((rows, Some(place)));
+            }
+        }
         after = page.next;
         if after.is_none() || rows.len() >= limits::SESSIONS_PAGE {
             break;

@@ -16,7 +16,7 @@ use super::memory;
 use super::pager::Pager;
 use super::state::Chat;
 use super::view::Overlay;
-use crate::api::{NewSessionParams, OpenSessionParams, SetTitle, SetTitleParams};
+use crate::api::{DeleteSession, NewSessionParams, OpenSessionParams, SessionParams, SetTitle, SetTitleParams};
 use crate::cli::sessions::opening;
 use crate::cli::terminal::activity::CurrentWork;
 use crate::cli::terminal::notify;
@@ -45,6 +45,7 @@ impl Chat {
     }
 
     async fn submit_text(&mut self, text: &str, input: &mut ChatInput) -> Result<bool> {
+        self.behind_list = None;
         if let Some(reason) = self.view.reason.take() {
             self.answer(&reason.id, &reason.option, Some(text.trim()), None).await?;
             return Ok(false);
@@ -195,7 +196,11 @@ impl Chat {
         let (id, _) = client.resume(OpenSessionParams::new(opening::find(client, id).await?)).await?;
         self.clear_attachments();
         self.view.print(&format!("session {id}\n"));
-        self.switch(&id, true).await
+        self.switch(&id, true).await?;
+        match self.behind_list.take() {
+            Some(unused) => self.session.client.call::<DeleteSession>(SessionParams { session_id: unused }).await.map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Shows another session. The session that was shown goes on, and can be continued.

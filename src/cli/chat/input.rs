@@ -133,10 +133,18 @@ impl Chat {
         match &mut self.view.overlay {
             Some(Overlay::Sessions(picker)) => match picker.key(key) {
                 PickerAction::None => {}
-                PickerAction::Close => self.view.overlay = None,
+                PickerAction::Close => {
+                    self.view.overlay = None;
+                    self.behind_list = None;
+                }
                 PickerAction::Open(id) => {
                     self.view.overlay = None;
                     self.continue_session(id.as_str()).await?;
+                }
+                PickerAction::Search => {
+                    if let Some((filter, cancel)) = picker.begin_search() {
+                        self.tasks.search_sessions(filter, cancel);
+                    }
                 }
             },
             Some(Overlay::Text(pager)) => match pager.key(key) {

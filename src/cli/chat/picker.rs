@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use tokio_util::sync::{CancellationToken, DropGuard};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -12,6 +13,9 @@ use crate::cli::terminal::amounts::age;
 use crate::content::Cost;
 use crate::id::SessionId;
 use crate::terminal_text::output_line;
+
+/// A shorter filter is not searched in messages.
+const SEARCHED_CHARS_MIN: usize = 2;
 
 /// A session of the list.
 pub(crate) struct PickerRow {
@@ -27,6 +31,8 @@ pub(crate) struct PickerRow {
     works: Option<String>,
     turns: u64,
     cost: Option<Cost>,
+    /// The part of a message that has the words of the filter.
+    excerpt: Option<String>,
 }
 
 impl PickerRow {
@@ -47,6 +53,7 @@ impl PickerRow {
             works: activity.agent().or(model.and_then(|model| model.rsplit('/').next())).map(output_line),
             turns,
             cost: activity.cost(),
+            excerpt: session.excerpt.as_deref().map(output_line),
             id: session.session_id,
             cwd: session.cwd,
         }
@@ -59,6 +66,23 @@ impl PickerRow {
     }
 
     fn row(&self, with_directory: bool, columns: usize) -> String {
+        let (title, padding) = self.title(columns);
+        let facts = match &self.excerpt {
+            Some(excerpt) => format!("“{excerpt}”"),
+            None => self.facts(with_directory),
+        };
+        shortened(format!("{:>6}  {title}{padding}  {facts}", self.age).trim_end(), columns)
+    }
+
+    /// Returns the title, and the space after it.
+    fn title(&self, columns: usize) -> (String, String) {
+        let id = output_line(self.id.as_str());
+        let title = shortened(if self.title.is_empty() { &id } else { &self.title }, (columns / 2).max(16));
+        let padding = " ".repeat((columns / 2).max(16).saturating_sub(title.width()));
+        (title, padding)
+    }
+
+    fn facts(&self, with_directory: bool) -> String {
         let directory = with_directory.then(|| output_line(&self.cwd.to_string_lossy()));
         let cost = self.cost.map(|cost| cost.to_string());
         let turns = match self.turns {
@@ -68,11 +92,7 @@ impl PickerRow {
         };
         let state = Some(self.state.to_owned()).filter(|state| !state.is_empty());
         let facts = [state, self.works.clone(), turns, directory, cost, self.pid.clone()];
-        let facts: Vec<String> = facts.into_iter().flatten().collect();
-        let id = output_line(self.id.as_str());
-        let title = shortened(if self.title.is_empty() { &id } else { &self.title }, (columns / 2).max(16));
-        let padding = " ".repeat((columns / 2).max(16).saturating_sub(title.width()));
-        shortened(format!("{:>6}  {title}{padding}  {}", self.age, facts.join(" · ")).trim_end(), columns)
+        facts.into_iter().flatten().collect::<Vec<String>>().join(" · ")
     }
 }
 
@@ -82,6 +102,8 @@ pub(crate) enum PickerAction {
     None,
     Close,
     Open(SessionId),
+    /// The filter has changed: the texts of the sessions are searched for it.
+    Search,
 }
 
 /// The list, its filter and the selected session.
@@ -92,18 +114,57 @@ pub(crate) struct SessionPicker {
     everywhere: bool,
     filter: String,
     selected: usize,
+    /// Sessions whose title or messages have the words of the filter.
+    found: Vec<PickerRow>,
+    /// Cancelled when the filter changes. The search runs until it is missing.
+    search: Option<DropGuard>,
 }
 
 impl SessionPicker {
     /// Creates a list of the sessions of one directory, or of all if it has none.
     pub(crate) fn new(sessions: Vec<PickerRow>, here: &Path) -> SessionPicker {
         let everywhere = !sessions.iter().any(|session| session.cwd == here);
-        SessionPicker { sessions, here: here.into(), everywhere, filter: String::new(), selected: 0 }
+        SessionPicker {
+            sessions,
+            here: here.into(),
+            everywhere,
+            filter: String::new(),
+            selected: 0,
+            found: Vec::new(),
+            search: None,
+        }
     }
 
     fn shown(&self) -> Vec<&PickerRow> {
         let in_place = |session: &&PickerRow| self.everywhere || session.cwd == self.here;
-        self.sessions.iter().filter(in_place).filter(|session| session.matches(&self.filter)).collect()
+        let known: Vec<&PickerRow> = self.sessions.iter().filter(|session| session.matches(&self.filter)).collect();
+        let is_new = |found: &&PickerRow| !known.iter().any(|session| session.id == found.id);
+        let found: Vec<&PickerRow> = self.found.iter().filter(is_new).collect();
+        known.into_iter().chain(found).filter(in_place).collect()
+    }
+
+    /// Begins a search for the filter. Returns its text, and the token that ends the search; `None`
+    /// if the filter is too short.
+    pub(crate) fn begin_search(&mut self) -> Option<(String, CancellationToken)> {
+        let cancel = CancellationToken::new();
+        let filter = self.filter.trim();
+        let wanted = (filter.chars().count() >= SEARCHED_CHARS_MIN).then(|| (filter.to_owned(), cancel.clone()));
+        self.found.clear();
+        self.search = wanted.is_some().then(|| cancel.drop_guard());
+        wanted
+    }
+
+    /// Adds sessions that a search has found. `ended`: there are no others.
+    pub(crate) fn found(&mut self, filter: &str, sessions: Vec<PickerRow>, ended: bool) {
+        if self.filter.trim() == filter {
+            self.found.extend(sessions);
+            self.search.take_if(|_| ended);
+        }
+    }
+
+    fn filtered(&mut self) -> PickerAction {
+        self.selected = 0;
+        PickerAction::Search
     }
 
     pub(crate) fn key(&mut self, key: KeyEvent) -> PickerAction {
@@ -123,11 +184,11 @@ impl SessionPicker {
             KeyCode::PageDown => self.selected = (self.selected + 10).min(last),
             KeyCode::Backspace => {
                 self.filter.truncate(self.filter.grapheme_indices(true).next_back().map_or(0, |(at, _)| at));
-                self.selected = 0;
+                return self.filtered();
             }
             KeyCode::Char(character) if !control => {
                 self.filter.push(character);
-                self.selected = 0;
+                return self.filtered();
             }
             _ => {}
         }
@@ -145,11 +206,11 @@ impl SessionPicker {
             rows.push(format!("{mark} {}", session.row(self.everywhere, columns.saturating_sub(2))));
         }
         if shown.is_empty() {
-            rows.push("  no session".into());
+            rows.push(if self.search.is_some() { "  searching the messages" } else { "  no session" }.into());
         }
         let other = if self.everywhere { "this directory" } else { "all directories" };
         rows.push(String::new());
-        rows.push(shortened(&format!("Enter continues · Ctrl-A: {other} · letters filter · Esc"), columns));
+        rows.push(shortened(&format!("Enter continues · Ctrl-A: {other} · letters search · Esc"), columns));
         rows
     }
 }

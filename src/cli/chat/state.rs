@@ -16,6 +16,7 @@ use super::updates::{ChatTasks, ChatUpdate};
 use super::view::ChatView;
 use crate::cli::terminal::renderer::RenderOptions;
 use crate::content::Part;
+use crate::id::SessionId;
 
 /// A chat with one session at a time.
 pub(super) struct Chat {
@@ -29,6 +30,9 @@ pub(super) struct Chat {
     pub rendering: RenderOptions,
     /// The attachments of the next message.
     pub attached: Vec<Part>,
+    /// A session that was begun only to have one behind the list of sessions. It is removed if
+    /// another one is chosen.
+    pub behind_list: Option<SessionId>,
     /// When the next frame is drawn; `None`: nothing has changed.
     pub due: Option<Instant>,
     /// Another program has the terminal.

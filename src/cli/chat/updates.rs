@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -35,6 +36,8 @@ const OUTPUT_BYTES_MAX: usize = limits::TEXT_BYTES_MAX;
 /// Number of last lines that are shown of a running command, and how much of its output has them.
 const LAST_LINES: usize = 3;
 const LAST_LINES_BYTES: usize = 2 << 10;
+/// Time without a key before a search begins.
+const SEARCH_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum number of sessions that the picker lists.
 const SESSIONS_MAX: usize = 500;
 /// Maximum number of resources of MCP servers that complete a word.
@@ -52,6 +55,12 @@ pub(crate) enum ChatUpdate {
     Candidates(ComposerWord, Vec<CompletionCandidate>),
     /// The sessions to choose from.
     Sessions(Vec<PickerRow>),
+    /// Sessions with the text of a filter; `ended`: there are no others.
+    Found {
+        filter: String,
+        sessions: Vec<PickerRow>,
+        ended: bool,
+    },
     /// A command of the user has ended.
     CommandEnd {
         line: String,
@@ -168,6 +177,35 @@ impl ChatTasks {
                 }
             }
             Ok(ChatUpdate::Sessions(sessions))
+        });
+    }
+
+    /// Searches the sessions for a text, until `cancel`.
+    pub(crate) fn search_sessions(&self, filter: String, cancel: CancellationToken) {
+        let (client, updates) = (self.client.clone(), self.updates.clone());
+        task::spawn(async move {
+            let search = async {
+                tokio::time::sleep(SEARCH_PAUSE).await;
+                let (mut params, mut count) =
+                    (ListSessionsParams { text: Some(filter.clone()), ..ListSessionsParams::default() }, 0);
+                loop {
+                    let (sessions, next) = match client.call::<ListSessions>(params.clone()).await {
+                        Ok(page) => (page.sessions, page.next_cursor),
+                        // For example a text that is too long.
+                        Err(_) => (Vec::new(), None),
+                    };
+                    count += sessions.len();
+                    let ended = next.is_none() || count >= SESSIONS_MAX;
+                    let sessions = sessions.into_iter().map(PickerRow::new).collect();
+                    // Fails when the chat has ended.
+                    let _ = updates.send(ChatUpdate::Found { filter: filter.clone(), sessions, ended }).await;
+                    if ended {
+                        break;
+                    }
+                    params.cursor = next;
+                }
+            };
+            cancel.run_until_cancelled(search).await;
         });
     }
 

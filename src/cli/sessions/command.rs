@@ -37,8 +37,8 @@ async fn dispatch(
     colours: Colours,
 ) -> Result<()> {
     match command {
-        SessionsCommand::List { here, all, json } => {
-            let request = ListSessionsParams { cwd: here.then(|| app.cwd.clone()), ..ListSessionsParams::default() };
+        SessionsCommand::List { here, text, all, json } => {
+            let request = ListSessionsParams { cwd: here.then(|| app.cwd.clone()), text, ..ListSessionsParams::default() };
             let format = match (json, all) {
                 (true, _) => ListFormat::Json,
                 (false, true) => ListFormat::All,

@@ -61,6 +61,7 @@ async fn json_line(sessions: &Sessions, session: ListedSession) -> Result<String
     });
     if let (Some(line), Value::Object(activity)) = (line.as_object_mut(), json!(session.activity)) {
         line.extend(activity);
+        line.extend(session.excerpt.map(|excerpt| ("excerpt".to_owned(), json!(excerpt))));
         line.extend(session.parent_session_id.map(|parent| ("parentSessionId".to_owned(), json!(parent))));
     }
     Ok(format!("{line}\n"))
@@ -78,5 +79,6 @@ fn line(session: ListedSession) -> String {
     };
     let cost = activity.cost().map(|cost| format!("  {cost}")).unwrap_or_default();
     let agent = activity.agent().map(|agent| format!("  {}", output_line(agent))).unwrap_or_default();
-    format!("{}  {updated}  {cwd}  {state}{title}{agent}{cost}\n", session.session_id)
+    let excerpt = session.excerpt.map(|excerpt| format!("    {}\n", output_line(&excerpt))).unwrap_or_default();
+    format!("{}  {updated}  {cwd}  {state}{title}{agent}{cost}\n{excerpt}", session.session_id)
 }

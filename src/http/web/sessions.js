@@ -6,8 +6,11 @@ import { grouped, matches, workspaceOf } from "./groups.js";
 import { host } from "./host.js";
 
 const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,turn.interrupted,permission.*,agent.status";
-/** Maximum number of rows that a search loads. */
-const SEARCHED_MAX = 1000;
+
+/** Maximum number of sessions that a search finds. */
+const FOUND_MAX = 200;
+/** Time without a key before the texts of the sessions are searched, in milliseconds. */
+const SEARCH_PAUSE_MS = 200;
 
 /** The row of an agent in a terminal. */
 const terminal = ({ agent, cwd, status }) =>
@@ -23,13 +26,13 @@ export class Sessions {
    * `refused(error)` when the stream was refused; `failed(error)` when a request failed.
    */
   constructor(hooks) {
-    Object.assign(this, { hooks, rows: new Map(), current: null, stream: null, next: null, nodes: new Map(), folded: new Set(), isSearching: false, reader: {} });
+    Object.assign(this, { hooks, rows: new Map(), current: null, stream: null, next: null, nodes: new Map(), folded: new Set(), found: new Map(), reader: {} });
     // The agents in terminals, by session id.
     this.terminals = new Map();
     this.list = at("sessions");
     this.list.addEventListener("keydown", (event) => this.key(event));
     this.search = at("search");
-    this.search.addEventListener("input", () => this.searched().catch(this.hooks.failed));
+    this.search.addEventListener("input", () => this.searched());
     this.search.addEventListener("keydown", (event) => this.searchKey(event));
     at("more-sessions").addEventListener("click", () => this.page().catch(this.hooks.failed));
     // Update the displayed times, for example from "5m" to "6m".
@@ -60,7 +63,7 @@ export class Sessions {
   forget() {
     this.stream?.close();
     Object.assign(this, { stream: null, current: null, next: null, reader: {} });
-    for (const known of [this.rows, this.terminals, this.folded]) known.clear();
+    for (const known of [this.rows, this.terminals, this.folded, this.found]) known.clear();
     this.search.value = "";
     this.draw();
   }
@@ -172,16 +175,25 @@ export class Sessions {
     this.draw();
   }
 
-  /** Loads older sessions, since the server does not search, and shows those that match. */
-  async searched() {
+  /** Searches the sessions on the server after a pause, and shows those that are known at once. */
+  searched() {
+    clearTimeout(this.pause);
+    this.found.clear();
     this.draw();
-    if (this.isSearching) return;
-    this.isSearching = true;
-    try {
-      while (this.query && this.next && this.rows.size < SEARCHED_MAX) await this.page();
-    } finally {
-      this.isSearching = false;
-    }
+    if (this.query) this.pause = setTimeout(() => this.find().catch(this.hooks.failed), SEARCH_PAUSE_MS);
+  }
+
+  /** Shows the sessions that have the words, with the part of the message that has them. */
+  async find() {
+    const { reader, query } = this;
+    let cursor;
+    do {
+      const page = await call("session/list", { cursor, _meta: { nuncio: { text: query } } });
+      if (reader !== this.reader || query !== this.query) return;
+      for (const info of page.sessions) this.found.set(this.put(info).id, info.excerpt);
+      this.draw();
+      cursor = page.nextCursor;
+    } while (cursor && this.found.size < FOUND_MAX);
   }
 
   get query() {
@@ -190,7 +202,10 @@ export class Sessions {
 
   searchKey(event) {
     if (event.isComposing) return;
-    if (event.key === "Escape" && this.search.value) this.search.value = "";
+    if (event.key === "Escape" && this.search.value) {
+      this.search.value = "";
+      this.found.clear();
+    }
     else if (event.key === "Escape") this.search.blur();
     else if (event.key === "ArrowDown" || event.key === "Enter") host.focus(this.list.querySelector("a"));
     else return;
@@ -200,7 +215,7 @@ export class Sessions {
 
   draw() {
     const { query } = this;
-    const rows = query ? this.ordered.filter((row) => matches(row, query)) : this.ordered;
+    const rows = query ? this.ordered.filter((row) => this.found.has(row.id) || matches(row, query)) : this.ordered;
     const entries = grouped(rows, (project) => !query && this.folded.has(project), Date.now());
     const keys = new Set(entries.map((entry) => entry.key));
     for (const key of this.nodes.keys()) if (!keys.has(key)) this.nodes.delete(key);
@@ -252,7 +267,7 @@ export class Sessions {
     const word = row.waiting ? "waiting for you" : row.status;
     const set = (node, text) => node.textContent !== text && (node.textContent = text);
     set(parts.title, row.title || "Untitled");
-    set(parts.where, [row.waiting && "Waiting for you", row.agent, workspaceOf(row.cwd)].filter(Boolean).join(" · "));
+    set(parts.where, this.found.get(row.id) || [row.waiting && "Waiting for you", row.agent, workspaceOf(row.cwd)].filter(Boolean).join(" · "));
     set(parts.when, ago(row.updatedMs));
     set(parts.word, word === "none" ? "" : word);
     parts.link.title = row.cwd;

@@ -58,6 +58,23 @@ impl PostgresStore {
         rows.iter().map(|row| event(id, row)).collect()
     }
 
+    /// Returns a page of the `message.completed` events of a session that match all patterns.
+    pub(in crate::store) async fn messages_like(
+        &self,
+        id: &SessionId,
+        key: i64,
+        patterns: &[String],
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Event>> {
+        let sql = page_of!(
+            "session = $1 AND seq > $2 AND NOT delta AND kind = 'message.completed' AND body ILIKE ALL ($4::text[])",
+            "seq"
+        );
+        let rows = self.rows("searching messages in", sql, &[&key, &seq(after), &(limit as i64), &patterns]).await?;
+        rows.iter().map(|row| event(id, row)).collect()
+    }
+
     /// Returns a page of the events of all sessions, in commit order.
     pub(in crate::store) async fn events_of_all(&self, after: Cursor, limit: usize) -> Result<Vec<StoredEvent>> {
         let sql = concat!(

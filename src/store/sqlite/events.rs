@@ -3,8 +3,9 @@
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
 
 use super::database::{SqliteStore, Writer, failure};
+use super::migrations::EVENT_TYPE;
 use crate::error::Result;
-use crate::event::{Body, Event};
+use crate::event::{Body, Event, MESSAGE_COMPLETED};
 use crate::id::{MessageId, Seq, SessionId};
 use crate::store::rows::{ActivityColumns, Append, CommitOutcome, Cursor, StoredEvent, indexed_message};
 
@@ -42,6 +43,26 @@ impl SqliteStore {
             };
             let mut select = db.prepare_cached(sql)?;
             page(select.query(params![key, after as i64, limit as i64])?, |row| event(session, row))
+        })
+    }
+
+    /// Returns a page of the `message.completed` events of a session that match all patterns.
+    pub(in crate::store) fn messages_like(
+        &self,
+        session: &SessionId,
+        key: i64,
+        patterns: &[String],
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<Event>> {
+        self.run("searching messages in", |db| {
+            let mut select = db.prepare_cached(&format!(
+                "SELECT seq, turn, at_ms, body FROM events INDEXED BY facts \
+                 WHERE session = ?1 AND seq > ?2 AND delta = 0 AND {EVENT_TYPE} = '{MESSAGE_COMPLETED}' \
+                 AND NOT EXISTS (SELECT 1 FROM json_each(?4) WHERE body NOT LIKE value) ORDER BY seq LIMIT ?3"
+            ))?;
+            let patterns = serde_json::Value::from(patterns.to_vec()).to_string();
+            page(select.query(params![key, after as i64, limit as i64, patterns])?, |row| event(session, row))
         })
     }
 

@@ -66,6 +66,13 @@ async fn chat_lists_sessions_continues_the_last_one_and_is_plain_without_its_nam
     terminal.say("\r").await;
     terminal.until_screen("an answer\n", SIZE).await;
     assert_eq!(session(&end(terminal).await), id);
+    // The session behind the list is not left.
+    let mut agent = home.start(&["--model", &model]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let all = agent.call("session/list", json!({"_meta": {"nuncio": {"empty": true}}})).await;
+    let ids: Vec<_> = all["sessions"].as_array().unwrap().iter().map(|row| row["sessionId"].as_str().unwrap()).collect();
+    assert_eq!(ids, [&id]);
+    agent.finish().await;
     let mut terminal = home.terminal(&["--plain", "--model", &model]);
     let shown = terminal.until("Describe a change").await;
     assert!(!shown.contains('\u{1b}'), "{shown:?}");

@@ -25,6 +25,10 @@ async fn chat_changes_between_sessions() {
     assert!(screen.contains("Alpha") && screen.contains("Beta"), "{screen}");
     terminal.say("alph").await;
     terminal.until_screen("/ alph", SIZE).await;
+    // Words of a message find it, too, and show the message.
+    terminal.say(&"\u{7f}".repeat(4)).await;
+    terminal.say("ANSWER first").await;
+    terminal.until_screen("“first answer”", SIZE).await;
     terminal.say("\r").await;
     let screen = terminal.until_screen("first answer\n", SIZE).await;
     assert!(screen.contains("> one\n"), "{screen}");

@@ -56,6 +56,66 @@ async fn session_without_messages_is_not_listed() {
     other.finish().await;
 }
 
+/// Words of a title, a directory and messages, without regard to case, on each database.
+#[tokio::test]
+async fn sessions_are_found_by_their_texts() {
+    let home = Home::new();
+    let quoted: &str = r#"A "quoted"  line\and 100% of a_b"#;
+    let steps = json!([{"text": format!("{}\nDer Bär schläft.\n{quoted}", "x".repeat(300))}]);
+    let (mut agent, first) = home.session(steps, &[]).await;
+    agent.turn(&first, "Why does the marmot sleep?").await;
+    agent.call("_nuncio/session/configure", json!({"sessionId": first, "title": "Animals"})).await;
+    let second = agent.new_session(&home).await;
+    let note = json!({"sessionId": second, "autoRun": false, "parts": [{"type": "text", "text": "Another question"}]});
+    agent.call("_nuncio/session/message", note).await;
+    let both = [second.clone(), first.clone()];
+    let directory = home.work().file_name().unwrap().to_str().unwrap().to_uppercase();
+    let found = async |agent: &mut Agent, words: &str| {
+        let listed = agent.call("session/list", json!({"_meta": {"nuncio": {"text": words}}})).await;
+        let found = listed["sessions"].as_array().unwrap().iter();
+        found.map(|row| (row["sessionId"].clone(), row["_meta"]["nuncio"]["excerpt"].clone())).collect::<Vec<_>>()
+    };
+    let marmot = "Why does the marmot sleep?";
+    let bear = format!("…{} Der Bär schläft. {}", "x".repeat(35), quoted.replace("  ", " "));
+    let cases: &[(&str, &[&String], Value)] = &[
+        ("animals", &[&first], Value::Null),
+        (&directory, &[&both[0], &both[1]], Value::Null),
+        ("MARMOT", &[&first], json!(marmot)),
+        ("sleep?  marmot", &[&first], json!(marmot)),
+        ("BÄR schläft", &[&first], json!(bear)),
+        ("question", &[&second], json!("Another question")),
+        ("marmot schläft", &[], Value::Null),
+        ("bar", &[], Value::Null),
+        ("messageId", &[], Value::Null),
+        ("role assistant", &[], Value::Null),
+        ("100_", &[], Value::Null),
+        ("%", &[&first], Value::Null),
+        ("a_b", &[&first], Value::Null),
+        (r#""quoted""#, &[&first], Value::Null),
+        (r"line\and", &[&first], Value::Null),
+    ];
+    let mut other = other(&home, json!([])).await;
+    for (words, ids, excerpt) in cases {
+        for process in [&mut agent, &mut other] {
+            let rows = found(process, words).await;
+            let expected: Vec<Value> = ids.iter().map(|id| json!(id)).collect();
+            assert_eq!(rows.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>(), expected, "{words}");
+            if !excerpt.is_null() {
+                assert_eq!(rows[0].1, *excerpt, "{words}");
+            }
+        }
+    }
+    for bad in ["", "  \n", &"x".repeat(201)] {
+        let error = agent.request("session/list", json!({"_meta": {"nuncio": {"text": bad}}})).await.unwrap_err();
+        let message = "_meta.nuncio.text: must have a word, and at most 200 bytes";
+        assert_eq!((&error["code"], &error["message"]), (&json!(-32602), &json!(message)), "{error}");
+    }
+    agent.finish().await;
+    other.finish().await;
+    let shown = home.run(&["sessions", "list", "--text", "marmot"], "").await.stdout;
+    assert!(shown.contains("Animals\n    Why does the marmot sleep?\n") && shown.lines().count() == 2, "{shown}");
+}
+
 #[tokio::test]
 async fn archived_session_is_hidden_until_unarchived() {
     let home = Home::new();
