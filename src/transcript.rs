@@ -145,11 +145,11 @@ impl Transcript {
                 Some(TranscriptBlock::SubagentEnd(child, end))
             }
             Body::VerifyCompleted { round, passed, .. } => Some(TranscriptBlock::Checks { round: *round, passed: *passed }),
-            Body::MessageQueued(QueuedMessage { message_id: id, parts, .. }) => {
-                Some(TranscriptBlock::Queued { id, text: plain_text(parts) })
+            Body::MessageQueued(QueuedMessage { message_id: id, parts, delivery, .. }) => {
+                Some(TranscriptBlock::Queued { id, text: plain_text(parts), delivery: *delivery })
             }
-            Body::MessageEdited { message_id: id, parts, .. } => {
-                parts.as_deref().map(|parts| TranscriptBlock::QueuedText { id, text: plain_text(parts) })
+            Body::MessageEdited { message_id: id, parts, delivery, .. } => {
+                Some(TranscriptBlock::QueuedChange { id, text: parts.as_deref().map(plain_text), delivery: *delivery })
             }
             Body::MessageRemoved { message_id: id, .. } => Some(TranscriptBlock::Unqueued { id }),
             Body::ModeChanged { mode } => Some(TranscriptBlock::ModeChange(mode)),

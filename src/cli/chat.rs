@@ -28,6 +28,7 @@ mod mentions;
 mod output_queue;
 mod pager;
 mod picker;
+mod pinned_plan;
 mod question;
 mod rows;
 mod rules;
@@ -38,6 +39,7 @@ mod status_command;
 mod updates;
 mod view;
 mod vim;
+mod waiting_messages;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -302,7 +304,7 @@ impl Chat {
                 }
             }
             ChatUpdate::CommandOutput(lines) => {
-                view.shell.front_mut().into_iter().for_each(|(work, _)| work.detail.clone_from(&lines));
+                view.shell.front_mut().into_iter().for_each(|(work, _)| work.output.clone_from(&lines));
             }
             ChatUpdate::CommandEnd { line, output, code, shared } => {
                 view.shell.pop_front();

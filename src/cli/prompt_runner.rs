@@ -329,7 +329,7 @@ impl PromptRunner {
         let line = self.output.renderer.last_line().trim_start();
         // A block of an answer is printed when it is complete.
         let is_shown = |work: &&mut CurrentWork| !line.is_empty() && work.since.elapsed() >= WORK_SHOWN;
-        work.iter_mut().filter(is_shown).for_each(|work| work.detail = line.into());
+        work.iter_mut().filter(is_shown).for_each(|work| work.output = vec![line.into()]);
         self.status.show_work(work);
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::content::{Cost, PermissionOption, PlanEntry, ReviewOffer, StopReason, ToolCategory, ToolContent, ToolKind, Usage};
-use crate::event::{Actor, ChildEnd, ChildLabel, CompactionOutcome, Severity};
+use crate::event::{Actor, ChildEnd, ChildLabel, CompactionOutcome, Delivery, Severity};
 use crate::id::{MessageId, PermissionId, ToolCallId};
 use crate::options::{Mode, OptionValue};
 
@@ -118,11 +118,13 @@ pub enum TranscriptBlock<'a> {
     Queued {
         id: &'a MessageId,
         text: String,
+        delivery: Delivery,
     },
-    /// A queued message has another text.
-    QueuedText {
+    /// A queued message has another text, or another delivery.
+    QueuedChange {
         id: &'a MessageId,
-        text: String,
+        text: Option<String>,
+        delivery: Option<Delivery>,
     },
     /// A message left the queue, because it was removed.
     Unqueued {

@@ -104,13 +104,13 @@ async fn messages_wait_join_and_return() {
     let steps = json!([{"tool_calls": [waiting()]}, {"expect": "and this", "text": "joined"}, {"text": "never"}]);
     let mut terminal = chat(&home, steps, &["--mode", "auto"]).await;
     terminal.say("go\r").await;
-    terminal.until_screen("s  started", SIZE).await;
+    terminal.until_screen("\n  started", SIZE).await;
     terminal.say("later").await;
     terminal.until_screen("> later", SIZE).await;
     terminal.say("\t").await;
-    terminal.until_screen("waits: later", SIZE).await;
+    terminal.until_screen("→ next: later", SIZE).await;
     terminal.say("and this\r").await;
-    terminal.until_screen("waits: and this", SIZE).await;
+    terminal.until_screen("→ now: and this", SIZE).await;
     // Esc stops the turn, and the texts return in their order.
     terminal.say("\u{1b}").await;
     let screen = terminal.until_screen("cancelled", SIZE).await;
@@ -125,9 +125,9 @@ async fn message_during_a_turn_joins_it() {
     let steps = json!([{"tool_calls": [waiting()]}, {"expect": "and this", "text": "joined"}]);
     let mut terminal = chat(&home, steps, &["--mode", "auto"]).await;
     terminal.say("go\r").await;
-    terminal.until_screen("s  started", SIZE).await;
+    terminal.until_screen("\n  started", SIZE).await;
     terminal.say("and this\r").await;
-    terminal.until_screen("waits: and this", SIZE).await;
+    terminal.until_screen("→ now: and this", SIZE).await;
     home.put("go", "");
     let screen = terminal.until_screen("joined", SIZE).await;
     assert!(screen.contains("> and this") && !screen.contains("waits:"), "{screen}");

@@ -1,7 +1,7 @@
 //! The actions of the chat: messages, commands and other sessions.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
@@ -54,7 +54,7 @@ impl Chat {
             self.session.client.require_local("!")?;
             let (line, shared) = line.strip_prefix('!').map_or((line, true), |line| (line, false));
             let title = format!("$ {}", line.trim());
-            let (work, cancel) = (CurrentWork { title, since: Instant::now(), detail: String::new() }, CancellationToken::new());
+            let (work, cancel) = (CurrentWork::new(title), CancellationToken::new());
             self.view.shell.push_back((work, cancel.clone()));
             self.tasks.run_command(line.trim(), self.directory(), shared, cancel);
             return Ok(false);
@@ -273,7 +273,7 @@ impl Chat {
             cancel.cancel();
             return Ok(());
         }
-        for (id, text) in self.view.take_queued() {
+        for (id, text) in self.view.queue.take() {
             if self.session.remove_queued(&id).await.is_ok() {
                 self.view.composer.give_back(&text);
             }
@@ -283,9 +283,9 @@ impl Chat {
 
     /// Returns the newest message that waits to the composer.
     pub(super) async fn take_back(&mut self) -> Result<()> {
-        let Some((id, text)) = self.view.queue.last().cloned() else { return Ok(()) };
+        let Some((id, text)) = self.view.queue.newest() else { return Ok(()) };
         self.session.remove_queued(&id).await?;
-        self.view.queue.retain(|(queued, _)| *queued != id);
+        self.view.queue.remove(&id);
         self.view.composer.set(&text);
         Ok(())
     }

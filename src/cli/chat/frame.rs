@@ -9,18 +9,20 @@ use super::rows::{shortened, wrapped, wrapped_words};
 use super::screen::Screen;
 use super::view::{ChatView, Overlay};
 use super::vim::VimState;
+use crate::cli::terminal::activity::CurrentWork;
 use crate::cli::terminal::amounts::tokens;
 use crate::cli::terminal::lines::QUIET;
 use crate::cli::terminal::status_line::MARKS;
 use crate::config::EditingMode;
+use crate::id::ToolCallId;
+use crate::options::Mode;
 use crate::terminal_text::output_line;
 
 /// Maximum width of the rows. A row that is wider than the terminal after a resize leaves remains
 /// in the scrollback.
 const ROWS_COLUMNS_MAX: usize = 78;
-/// Maximum number of rows of a permission request, and of waiting messages.
+/// Maximum number of rows of a permission request.
 const REQUEST_ROWS: usize = 20;
-const QUEUE_ROWS: usize = 4;
 /// Maximum number of rows of running calls.
 const CALL_ROWS: usize = 4;
 /// Number of rows of a message that is being written. More of them would stay in the scrollback
@@ -81,32 +83,30 @@ impl ChatView {
         if !self.status_text.is_empty() {
             rows.push(self.dim(&shortened(&format!("  {}", self.status_text), columns)));
         }
-        rows.push(self.dim(&shortened(&self.status(columns), columns)));
+        rows.push(self.status_row(columns));
         (rows, cursor)
     }
 
     fn work_rows(&self, columns: usize, height: usize) -> Vec<String> {
-        let mut rows = Vec::new();
+        let mut rows: Vec<String> = self.plan.rows().iter().map(|row| shortened(row, columns)).collect();
         let running = self.work();
         let hidden = running.len().saturating_sub(CALL_ROWS);
-        for (at, work) in running.iter().skip(hidden).enumerate() {
+        for (at, work) in running.iter().enumerate().skip(hidden) {
+            let is_newest = at + 1 == running.len();
             let seconds = work.since.elapsed().as_secs();
-            let title = shortened(&output_line(&work.title), columns / 2);
-            let earlier = if at == 0 && hidden > 0 { format!("  ({hidden} earlier calls)") } else { String::new() };
+            let detail = if is_newest { &work.detail } else { work.last() };
+            let title_columns = if detail.is_empty() { columns - 12 } else { columns / 2 };
+            let title = shortened(&output_line(&work.title), title_columns);
+            let earlier = if at == hidden && hidden > 0 { format!("  ({hidden} earlier calls)") } else { String::new() };
             let mark = MARKS[seconds as usize % MARKS.len()];
-            let text = format!("{mark} {title}  {seconds} s{earlier}  {}", output_line(&work.detail));
+            let text = format!("{mark} {title}  {seconds} s{earlier}  {}", output_line(detail));
             rows.push(shortened(text.trim_end(), columns));
+            if is_newest {
+                rows.extend(work.output.iter().map(|line| self.dim(&shortened(&format!("  {}", output_line(line)), columns))));
+            }
         }
-        if let Some((work, _)) = self.shell.front() {
-            rows.clear();
-            let seconds = work.since.elapsed().as_secs();
-            let title = shortened(&output_line(&work.title), columns - 12);
-            rows.push(format!("{} {title}  {seconds} s", MARKS[seconds as usize % MARKS.len()]));
-            rows.extend(work.detail.lines().map(|line| shortened(&format!("  {line}"), columns)));
-        }
-        let hidden = self.queue.len().saturating_sub(QUEUE_ROWS);
-        let waiting = self.queue.iter().skip(hidden).map(|(_, text)| format!("  waits: {}", output_line(text)));
-        rows.extend(waiting.map(|row| self.dim(&shortened(&row, columns))));
+        let waiting: Vec<String> = self.queue.rows().map(|row| self.dim(&shortened(&format!("  {row}"), columns))).collect();
+        rows.extend(waiting);
         if let Some(question) = self.questions.first() {
             rows.extend(self.question_rows(question, columns, height));
         }
@@ -136,6 +136,21 @@ impl ChatView {
     pub(crate) fn mark(&self) -> &'static str {
         let for_form = self.form.as_ref().is_some_and(ChatForm::is_focused);
         if self.reason.is_some() || for_form { "?" } else { ">" }
+    }
+
+    /// Returns the row of the state, in which a mode that does not ask has a colour.
+    fn status_row(&self, columns: usize) -> String {
+        let row = shortened(&self.status(columns), columns);
+        let code = match self.info.mode.parse() {
+            Ok(Mode::Auto) => 31,
+            Ok(Mode::Plan) => 34,
+            _ => return self.dim(&row),
+        };
+        let mode = format!(" · {}", self.info.mode);
+        match row.split_once(&mode).filter(|_| self.colour) {
+            Some((before, after)) => format!("{}\x1b[{code}m{mode}\x1b[0m{}", self.dim(before), self.dim(after)),
+            None => self.dim(&row),
+        }
     }
 
     fn status(&self, columns: usize) -> String {
@@ -178,6 +193,31 @@ impl ChatView {
             }
         }
         row
+    }
+
+    /// Returns the work to show: the running shell command of the user, else the calls of the turn
+    /// but for those that wait for an answer, else the wait for the model.
+    pub(crate) fn work(&self) -> Vec<CurrentWork> {
+        if let Some((work, _)) = self.shell.front() {
+            return vec![work.clone()];
+        }
+        let asks = |id: &ToolCallId| self.questions.iter().any(|question| question.call == *id);
+        let calls = self.activity.calls().filter(|(id, _)| self.busy && !asks(id));
+        let mut work: Vec<CurrentWork> = calls.map(|(_, work)| work.clone()).collect();
+        if work.is_empty() && self.busy && self.questions.is_empty() {
+            work.extend(self.activity.current());
+        }
+        work
+    }
+
+    /// Returns the directory of the session for people, and its branch.
+    pub(crate) fn place(&self) -> String {
+        let cwd = &self.info.cwd;
+        let directory = cwd.file_name().map_or_else(|| cwd.to_string_lossy(), |name| name.to_string_lossy());
+        match &self.branch {
+            Some(branch) => output_line(&format!("{directory} ({branch})")),
+            None => output_line(&directory),
+        }
     }
 
     fn dim(&self, text: &str) -> String {

@@ -69,7 +69,7 @@ pub(crate) enum ChatUpdate {
         shared: bool,
     },
     /// The last lines of the output of a running command of the user.
-    CommandOutput(String),
+    CommandOutput(Vec<String>),
     /// The background jobs that run, and those that have ended since the last report.
     Jobs {
         running: Vec<String>,
@@ -287,10 +287,10 @@ async fn run(
 }
 
 /// Returns the last lines of an output.
-fn last_lines(bytes: &[u8]) -> String {
+fn last_lines(bytes: &[u8]) -> Vec<String> {
     let text = output(&String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LAST_LINES_BYTES)..]));
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+    lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(|line| (*line).into()).collect()
 }
 
 async fn agents(client: &SessionClient) -> Result<Vec<CompletionCandidate>> {

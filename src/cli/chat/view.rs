@@ -16,9 +16,11 @@ use super::key_table::KeyTable;
 use super::output_queue::OutputQueue;
 use super::pager::Pager;
 use super::picker::SessionPicker;
+use super::pinned_plan::PinnedPlan;
 use super::question::ChatQuestion;
 use super::rows::wrapped_words;
 use super::vim::VimState;
+use super::waiting_messages::WaitingMessages;
 use crate::cli::terminal::activity::{CurrentWork, TurnActivity};
 use crate::cli::terminal::lines::QUIET;
 use crate::cli::terminal::notify::Notifier;
@@ -27,7 +29,7 @@ use crate::cli::terminal::status_line::columns;
 use crate::content::Cost;
 use crate::error::Error;
 use crate::event::{Body, Event, PermissionDecision, ToolEnd};
-use crate::id::{MessageId, PermissionId, ToolCallId};
+use crate::id::PermissionId;
 use crate::terminal_text::{output, output_line};
 use crate::transcript::{Transcript, TranscriptBlock, TurnEndReason};
 
@@ -62,8 +64,8 @@ pub(crate) struct ChatView {
     pub questions: Vec<ChatQuestion>,
     pub reason: Option<RejectReason>,
     pub form: Option<ChatForm>,
-    /// The messages that wait, oldest first.
-    pub queue: Vec<(MessageId, String)>,
+    pub queue: WaitingMessages,
+    pub plan: PinnedPlan,
     /// The names of the files for the next message.
     pub attached: Vec<String>,
     /// Rendered output that is not printed yet.
@@ -125,7 +127,8 @@ impl ChatView {
             questions: Vec::new(),
             reason: None,
             form: None,
-            queue: Vec::new(),
+            queue: WaitingMessages::default(),
+            plan: PinnedPlan::default(),
             attached: Vec::new(),
             output: OutputQueue::default(),
             control: String::new(),
@@ -161,7 +164,7 @@ impl ChatView {
         self.output.insert(&rest);
         (self.transcript, self.renderer, self.activity) = (Transcript::default(), renderer, TurnActivity::default());
         (self.completion, self.overlay, self.reason) = (None, None, None);
-        (self.questions, self.queue) = (Vec::new(), Vec::new());
+        (self.questions, self.queue, self.plan) = (Vec::new(), WaitingMessages::default(), PinnedPlan::default());
         (self.busy, self.context, self.cost) = (false, (0, 0), None);
         (self.jobs, self.starts_job, self.failed) = (Vec::new(), false, None);
         self.info = SessionInfo { cwd: std::mem::take(&mut self.info.cwd), ..SessionInfo::default() };
@@ -172,7 +175,7 @@ impl ChatView {
     pub(crate) fn event(&mut self, event: &Event) {
         match &event.body {
             Body::PermissionResolved(PermissionDecision { permission_id: Some(id), .. }) => self.close_question(id),
-            Body::MessageCompleted { message_id, .. } => self.queue.retain(|(queued, _)| queued != message_id),
+            Body::MessageCompleted { message_id, .. } => self.queue.remove(message_id),
             Body::ToolCompleted(ToolEnd { details: Some(details), .. }) if details["job"].is_string() => {
                 self.starts_job = true;
                 // A job that was just started can end before the jobs are listed.
@@ -196,12 +199,30 @@ impl ChatView {
                 continue;
             }
             self.block(&block);
+            self.queue.apply(&block);
             self.renderer.mode = self.info.mode.parse().ok();
-            for piece in self.renderer.render(&block) {
-                self.output.push(piece);
+            match &block {
+                TranscriptBlock::Plan(entries) if self.busy && !self.plain => {
+                    if let Some(ended) = self.plan.update(entries) {
+                        self.render(&TranscriptBlock::Plan(&ended));
+                    }
+                    continue;
+                }
+                TranscriptBlock::TurnEnd { .. } => {
+                    let plan = self.plan.take();
+                    self.render(&TranscriptBlock::Plan(&plan));
+                }
+                _ => {}
             }
+            self.render(&block);
         }
         self.transcript = transcript;
+    }
+
+    fn render(&mut self, block: &TranscriptBlock<'_>) {
+        for piece in self.renderer.render(block) {
+            self.output.push(piece);
+        }
     }
 
     /// Closes a request, and shows the next one.
@@ -243,11 +264,6 @@ impl ChatView {
             TranscriptBlock::Usage { context_tokens, context_window, .. } => self.context = (*context_tokens, *context_window),
             TranscriptBlock::ModeChange(mode) => self.info.mode = mode.to_string(),
             TranscriptBlock::MessageEnd { thought: false, text, discarded: false, .. } => self.last_answer.clone_from(text),
-            TranscriptBlock::Queued { id, text } => self.queue.push(((*id).clone(), text.clone())),
-            TranscriptBlock::QueuedText { id, text } => {
-                self.queue.iter_mut().filter(|(queued, _)| queued == *id).for_each(|(_, shown)| shown.clone_from(text));
-            }
-            TranscriptBlock::Unqueued { id } => self.queue.retain(|(queued, _)| queued != *id),
             TranscriptBlock::Question(question) => {
                 let title = question.title.as_deref().unwrap_or("the tool call");
                 let content = self.renderer.question(title, question.content);
@@ -296,11 +312,6 @@ impl ChatView {
         }
     }
 
-    /// Removes and returns the messages that wait, newest first.
-    pub(crate) fn take_queued(&mut self) -> Vec<(MessageId, String)> {
-        std::mem::take(&mut self.queue).into_iter().rev().collect()
-    }
-
     /// Prints lines of the chat itself, before the line that is being written.
     pub(crate) fn print(&mut self, text: &str) {
         self.insert(&output(text));
@@ -344,21 +355,6 @@ impl ChatView {
         self.print(&crate::cli::errors::text(&error.message, error.hint.as_deref()));
     }
 
-    /// Returns the work to show: the running shell command of the user, else the calls of the turn
-    /// but for those that wait for an answer, else the wait for the model.
-    pub(crate) fn work(&self) -> Vec<CurrentWork> {
-        if let Some((work, _)) = self.shell.front() {
-            return vec![work.clone()];
-        }
-        let asks = |id: &ToolCallId| self.questions.iter().any(|question| question.call == *id);
-        let calls = self.activity.calls().filter(|(id, _)| self.busy && !asks(id));
-        let mut work: Vec<CurrentWork> = calls.map(|(_, work)| work.clone()).collect();
-        if work.is_empty() && self.busy && self.questions.is_empty() {
-            work.extend(self.activity.current());
-        }
-        work
-    }
-
     /// Returns whether a key may answer now: no key was pressed just before.
     pub(crate) fn is_quiet(&self) -> bool {
         self.last_input.elapsed() >= QUIET
@@ -381,15 +377,5 @@ impl ChatView {
         let has_passed = (is_chosen && self.is_quiet() != self.drawn_for.0) || self.quits_within().is_some() != self.drawn_for.1;
         let now = has_passed.then_some(Duration::ZERO);
         quiet.into_iter().chain(second).chain(self.quits_within()).chain(now).min().filter(|_| !self.plain)
-    }
-
-    /// Returns the directory of the session for people, and its branch.
-    pub(crate) fn place(&self) -> String {
-        let cwd = &self.info.cwd;
-        let directory = cwd.file_name().map_or_else(|| cwd.to_string_lossy(), |name| name.to_string_lossy());
-        match &self.branch {
-            Some(branch) => output_line(&format!("{directory} ({branch})")),
-            None => output_line(&directory),
-        }
     }
 }

@@ -8,6 +8,9 @@ use crate::transcript::TranscriptBlock;
 
 use super::amounts::tokens;
 
+/// Number of last lines that are kept of the output of a running call.
+const LAST_LINES: usize = 3;
+
 /// The activity of a running turn, from the blocks of its transcript.
 #[derive(Default)]
 pub(crate) struct TurnActivity {
@@ -26,8 +29,21 @@ pub(crate) struct TurnActivity {
 pub(crate) struct CurrentWork {
     pub title: String,
     pub since: Instant,
-    /// The last line of its output, or what it has used.
+    /// The amount that it has used or written.
     pub detail: String,
+    /// The last lines of its output, at most [`LAST_LINES`].
+    pub output: Vec<String>,
+}
+
+impl CurrentWork {
+    pub(crate) fn new(title: String) -> CurrentWork {
+        CurrentWork { title, since: Instant::now(), detail: String::new(), output: Vec::new() }
+    }
+
+    /// Returns the last line of the output, or else the detail.
+    pub(crate) fn last(&self) -> &str {
+        self.output.last().unwrap_or(&self.detail)
+    }
 }
 
 struct RunningCall {
@@ -56,14 +72,12 @@ impl TurnActivity {
             TranscriptBlock::CompactionEnd { .. } => self.waiting = None,
             TranscriptBlock::Usage { turn, .. } => self.tokens = turn.input_tokens + turn.output_tokens,
             TranscriptBlock::ToolStart { id, title, .. } => {
-                let work = CurrentWork { title: (*title).into(), since: Instant::now(), detail: String::new() };
-                self.calls.push(RunningCall { id: (*id).clone(), work });
+                self.calls.push(RunningCall { id: (*id).clone(), work: CurrentWork::new((*title).into()) });
             }
             TranscriptBlock::ToolProgress { id, title, content } => {
                 if let Some(call) = self.calls.iter_mut().find(|call| call.id == **id) {
                     call.work.title.clone_from(title);
-                    let line = content.iter().rev().find_map(last_line).unwrap_or_default();
-                    line.clone_into(&mut call.work.detail);
+                    call.work.output = content.iter().rev().find_map(last_lines).unwrap_or_default();
                 }
             }
             TranscriptBlock::ToolEnd(end) => self.calls.retain(|call| call.id != *end.id),
@@ -74,7 +88,7 @@ impl TurnActivity {
 
     fn wait_for(&mut self, title: String) {
         if self.waiting.as_ref().is_none_or(|waiting| waiting.title != title) {
-            self.waiting = Some(CurrentWork { title, since: Instant::now(), detail: String::new() });
+            self.waiting = Some(CurrentWork::new(title));
         }
     }
 
@@ -99,12 +113,15 @@ impl TurnActivity {
     }
 }
 
-/// Returns the last line of the text of a call's content.
-fn last_line(content: &ToolContent) -> Option<&str> {
+/// Returns the last lines of the text of a call's content.
+fn last_lines(content: &ToolContent) -> Option<Vec<String>> {
     let text = match content {
         ToolContent::Content { content: Part::Text { text } } => text,
         ToolContent::Terminal { output, .. } => output,
         ToolContent::Content { .. } | ToolContent::Diff { .. } => return None,
     };
-    text.lines().map(str::trim).rfind(|line| !line.is_empty())
+    let lines = text.lines().rev().map(str::trim_end).filter(|line| !line.trim().is_empty()).take(LAST_LINES);
+    let mut lines: Vec<String> = lines.map(String::from).collect();
+    lines.reverse();
+    Some(lines).filter(|lines| !lines.is_empty())
 }

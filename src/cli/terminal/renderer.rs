@@ -310,7 +310,7 @@ impl TerminalRenderer {
             | TranscriptBlock::SubagentStart(_)
             | TranscriptBlock::Checks { .. }
             | TranscriptBlock::Queued { .. }
-            | TranscriptBlock::QueuedText { .. }
+            | TranscriptBlock::QueuedChange { .. }
             | TranscriptBlock::Unqueued { .. } => Vec::new(),
         }
     }

@@ -50,7 +50,7 @@ impl StatusLine {
 
     /// Shows an operation until it is replaced, after a countdown; `None` removes it.
     pub(crate) fn show_work(&mut self, work: Option<CurrentWork>) {
-        let key = |work: &Option<CurrentWork>| work.as_ref().map(|work| (work.since, work.detail.clone()));
+        let key = |work: &Option<CurrentWork>| work.as_ref().map(|work| (work.since, work.last().to_owned()));
         if self.countdown.is_none() && key(&self.work) != key(&work) {
             self.erase();
         }
@@ -70,7 +70,7 @@ impl StatusLine {
                 tokio::time::sleep(Duration::from_nanos(u64::from(1_000_000_000 - spent) + 1)).await;
             }
             // Output is shown at once.
-            (None, Some(work)) if work.detail.is_empty() => tokio::time::sleep_until((work.since + WORK_SHOWN).into()).await,
+            (None, Some(work)) if work.last().is_empty() => tokio::time::sleep_until((work.since + WORK_SHOWN).into()).await,
             (None, None) => std::future::pending().await,
             _ => {}
         }
@@ -86,7 +86,7 @@ impl StatusLine {
             (None, Some(work)) => {
                 let seconds = work.since.elapsed().as_secs();
                 let title = shortened(&work.title, columns() / 2);
-                let text = format!("{title}  {seconds} s  {}", work.detail);
+                let text = format!("{title}  {seconds} s  {}", work.last());
                 format!("{} {}", MARKS[seconds as usize % MARKS.len()], shortened(text.trim_end(), 2))
             }
             (None, None) => return self.erase(),

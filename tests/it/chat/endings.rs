@@ -23,7 +23,7 @@ async fn signals_restore_the_terminal() {
         let home = Home::new();
         let mut terminal = chat(&home, json!([{"tool_calls": [waiting()]}]), &["--mode", "auto"]).await;
         terminal.say("go\r").await;
-        terminal.until_screen("s  started", SIZE).await;
+        terminal.until_screen("\n  started", SIZE).await;
         signal(&terminal, number);
         let (_, shown) = terminal.end().await;
         for sequence in ["\u{1b}[?2004l", "\u{1b}[?1004l", "\u{1b}[<u", "\u{1b}[?7h", "\u{1b}[?25h", "To continue this session"] {
@@ -37,7 +37,7 @@ async fn closed_terminal_ends_the_chat_and_its_commands() {
     let home = Home::new();
     let mut terminal = chat(&home, json!([{"tool_calls": [waiting()]}]), &["--mode", "auto"]).await;
     terminal.say("go\r").await;
-    terminal.until_screen("s  started", SIZE).await;
+    terminal.until_screen("\n  started", SIZE).await;
     let mut child = terminal.hang_up();
     harness::bounded("the exit", child.wait()).await.unwrap();
 }

@@ -21,7 +21,7 @@ async fn running_command_continues_in_the_background() {
     terminal.say("\u{3}/jobs\r").await;
     terminal.until_screen("no background jobs in this session", SIZE).await;
     terminal.say("go\r").await;
-    terminal.until_screen("s  begun", SIZE).await;
+    terminal.until_screen("\n  begun", SIZE).await;
     terminal.say("\u{2}").await;
     terminal.until_screen("meanwhile\n", SIZE).await;
     terminal.until_screen(" · 1 job · ", SIZE).await;

@@ -107,7 +107,7 @@ async fn answer_for_the_session_says_what_it_allows() {
 #[tokio::test]
 async fn result_after_a_plan_names_its_call() {
     let home = Home::new();
-    let entries = json!([{"content": "the first step", "priority": "medium", "status": "pending"}]);
+    let entries = json!([{"content": "the first step", "priority": "medium", "status": "completed"}]);
     let calls = json!([bash_call("echo made"), {"name": "plan", "input": {"entries": entries}}]);
     let mut terminal = chat(&home, json!([{"tool_calls": calls}, {"text": "done"}]), &[]).await;
     terminal.say("go\r").await;

@@ -1,4 +1,4 @@
-//! Screens of the chat at three widths, as text.
+//! Screens of the chat at four widths, as text.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{chat_in, waiting};
 use harness::Home;
 use harness::steps::bash_call;
 
-const SIZES: [(u16, u16); 3] = [(20, 40), (24, 80), (30, 200)];
+const SIZES: [(u16, u16); 4] = [(20, 40), (24, 80), (26, 120), (30, 200)];
 
 /// Replaces the parts of a screen that differ between runs: paths, ids, times and marks.
 fn normalized(screen: &str, home: &Home) -> String {
@@ -116,14 +116,24 @@ async fn work() {
         {"content": "Fix it", "status": "in_progress"},
         {"content": "Run the tests", "status": "pending"},
     ]}});
+    let states = ["completed", "completed", "in_progress", "pending", "pending", "pending", "pending"];
+    let entry = |(at, status): (usize, &&str)| json!({"content": format!("Step {at}"), "status": status});
+    let long_plan = json!({"name": "plan", "input": {"entries": states.iter().enumerate().map(entry).collect::<Vec<_>>()}});
+    let lines = bash_call("seq -f 'line %.0f' 5; until test -e go; do sleep 0.1; done");
     let task = json!({"name": "task", "input": {"prompt": "Read the lexer", "agent": "reader"}});
     check(&[
-        ("running", json!([{"tool_calls": [waiting()]}]), &["--mode", "auto"], &[("go\r", "s  started")]),
+        ("running", json!([{"tool_calls": [waiting()]}]), &["--mode", "auto"], &[("go\r", "\n  started")]),
         (
             "queue",
             json!([{"tool_calls": [waiting()]}]),
             &["--mode", "auto"],
-            &[("go\r", "s  started"), ("and the docs\t", "waits: and the docs"), ("a draft", "> a draft")],
+            &[("go\r", "\n  started"), ("and the docs\t", "→ next: and the docs"), ("a draft", "> a draft")],
+        ),
+        (
+            "pinned",
+            json!([{"tool_calls": [long_plan]}, {"tool_calls": [lines]}]),
+            &["--mode", "auto"],
+            &[("go\r", "\n  line 5"), ("do this first\r", "→ now: do this first")],
         ),
         ("plan", json!([{"tool_calls": [plan]}, {"text": "Planned."}]), &[], &[("go\r", "tokens in")]),
         (
