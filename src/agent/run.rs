@@ -47,6 +47,7 @@ pub(in crate::agent) async fn run(agent: &NativeAgent, turn: &Turn) -> Result<St
 
 /// A running turn, from its first model request to its stop reason.
 struct TurnRun<'a> {
+    agent: &'a NativeAgent,
     turn: &'a Turn,
     environment: &'a Arc<SessionEnvironment>,
     budget: &'a TurnBudget<'a>,
@@ -83,7 +84,8 @@ impl<'a> TurnRun<'a> {
         bundle::add(turn, environment).await?;
         let (guard, verification) = (RepetitionGuard::default(), Verification::new(turn, environment));
         let approval = PlanApproval::new(turn);
-        TurnRun { turn, environment, budget, window, steps, guard, verification, approval, has_calls: false }.run().await
+        let run = TurnRun { agent, turn, environment, budget, window, steps, guard, verification, approval, has_calls: false };
+        run.run().await
     }
 
     /// Sends requests to the model and runs the tool calls of its answers, until the model or a
@@ -124,6 +126,20 @@ impl<'a> TurnRun<'a> {
         Ok(any)
     }
 
+    /// Sends the next requests to the model of the mode, which can be another one than that of
+    /// `plan`.
+    async fn follow_mode(&mut self) -> Result<()> {
+        let model = self.agent.current_model(self.turn, self.environment).await?;
+        if model.id() == self.steps.model().id() {
+            return Ok(());
+        }
+        self.environment.set_model(model.clone());
+        let system = self.agent.prompt.text(self.turn, self.environment, model.id()).await?;
+        self.window = ContextWindow::new(self.turn, self.environment, system, &*model);
+        self.steps.fallback = Fallback::new(&self.agent.services, &self.environment.loaded.settings, model.id());
+        self.steps.use_model(model).await.map(drop)
+    }
+
     /// Returns whether an answer without calls ends the turn. A steering message that arrives
     /// before the turn ends continues it, and so do failed checks and an approved plan.
     async fn ends(&mut self, round: &Round) -> Result<bool> {
@@ -133,9 +149,11 @@ impl<'a> TurnRun<'a> {
         if round.stop != StopReason::EndTurn {
             return Ok(true);
         }
-        let continues = self.steer().await?
-            || self.verification.failure().await?.is_some()
-            || self.approval.continues(self.turn, self.environment).await?;
+        let mut continues = self.steer().await? || self.verification.failure().await?.is_some();
+        if !continues && self.approval.continues(self.turn, self.environment).await? {
+            self.follow_mode().await?;
+            continues = true;
+        }
         if continues {
             self.guard = RepetitionGuard::default();
         } else if self.has_calls && self.environment.loaded.settings.verify.claims {

@@ -29,7 +29,7 @@ pub(in crate::agent) const REPEATED: &str = "the answer repeats itself";
 pub(crate) struct Steps<'a> {
     turn: &'a Turn,
     model: Arc<dyn Model>,
-    fallback: Fallback<'a>,
+    pub(super) fallback: Fallback<'a>,
     /// The number of the last request.
     number: u32,
     /// The price of the model, if it is known.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use harness::Home;
+use harness::{Home, Reply};
 use harness::steps::{calls, task};
 
 /// The models of the requests of a session and of its subagents, in order.
@@ -25,6 +25,29 @@ async fn mode_plan_has_its_model() {
     }
     agent.finish().await;
     assert_eq!(models(&home.log(&session).await), [plan.as_str(), &own, &plan]);
+}
+
+/// A plan that is approved is carried out by the model of the session, in the same turn.
+#[tokio::test]
+async fn approved_plan_is_carried_out_by_the_model_of_the_session() {
+    let home = Home::new();
+    let planned = json!([
+        {"tool_calls": [{"name": "plan", "input": {"entries": [{"content": "write it"}]}}]},
+        {"text": "This is the plan."},
+        {"text": "A second plan."},
+    ]);
+    let own = json!([{"expect": "The user approved the plan", "text": "It is done."}]);
+    let (own, plan) = (home.script(own), home.script(planned));
+    home.config(&format!("[roles]\nplan = \"{plan}\"\n"));
+    let mut agent = home.start(&["--model", &own, "--mode", "plan"]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let session = agent.new_session(&home).await;
+    agent.otherwise = Reply::Result(json!({"outcome": {"outcome": "selected", "optionId": "accept-edits"}}));
+    let (stop, _) = agent.turn(&session, "plan it").await;
+    agent.finish().await;
+    let events = home.log(&session).await;
+    assert_eq!((stop.as_str(), models(&events)), ("end_turn", vec![plan.as_str(), &plan, &own]));
+    assert_eq!(events.iter().filter(|event| event["body"]["type"] == "turn.started").count(), 1);
 }
 
 #[tokio::test]
