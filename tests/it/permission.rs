@@ -4,6 +4,7 @@ mod answers;
 mod deadlines;
 mod embedded_repositories;
 mod kept_rules;
+mod large_files;
 mod plan_approval;
 mod rule_bypass;
 mod scope;
