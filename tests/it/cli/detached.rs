@@ -120,6 +120,7 @@ async fn errors_before_the_start_are_those_of_run() {
 
 #[tokio::test]
 async fn run_works_in_a_new_workspace() {
+    needs_linux!("sandbox");
     let home = crate::workspaces::repository();
     let model = home.script(json!([{"tool_calls": [bash_call("echo two > b.txt")]}, {"text": "done"}]));
     let ran = home.run(&["run", "--auto", "--model", &model, "--worktree=fix", "go"], "").await;

@@ -46,6 +46,7 @@ async fn end_of_nuncio_ends_the_reader() {
 /// A helper that dies takes its readers along, and the next document has a new one.
 #[tokio::test]
 async fn end_of_the_helper_is_an_error_of_the_call() {
+    needs_linux!("signal at the end of a parent");
     let (home, site) = home().await;
     site.page("/slow", PAGE, slow());
     site.page("/next", PAGE, "<p>next page");
