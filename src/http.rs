@@ -64,6 +64,10 @@ const CONNECTIONS_CLOSED: usize = 64;
 /// How long connections may take to close at shutdown, after the turns have ended.
 const HTTP_SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
+/// How long a node with open connections answers at shutdown: until the health checks of a reverse
+/// proxy have found that it ends, and the proxy uses its connections no more.
+const PROXY_NOTICE: Duration = Duration::from_secs(2);
+
 /// HTTP server options from the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HttpOptions {
@@ -174,8 +178,9 @@ impl HttpServer {
 
     /// Serves requests until `stop` is cancelled. Then waits up to `http.drain_s` seconds for the
     /// running turns, cancels the remaining turns, and closes each event stream after its last
-    /// event. Once `leaves` is cancelled, the address is free for another process, and only open
-    /// connections are served.
+    /// event. A node of a cluster answers on its open connections for [`PROXY_NOTICE`]. Once
+    /// `leaves` is cancelled, the address is free for another process, and only open connections
+    /// are served.
     pub(crate) async fn serve(self, stop: CancellationToken, leaves: CancellationToken) {
         let HttpServer { listener, tls, cluster, state, address_file, .. } = self;
         let mut listening = Some((listener, address_file));
@@ -184,6 +189,7 @@ impl HttpServer {
         let pending_connections = Arc::new(PendingConnections::default());
         let closing = CancellationToken::new();
         connections.spawn(release_idle_sessions(state.clone(), stop.clone()));
+        let in_cluster = cluster.is_some();
         let transport = Transport { state: state.clone(), router: routes::router(), tls, cluster, closing: closing.clone() };
         while let Some(accepted) = next_connection(&mut listening, &stop, &leaves).await {
             let stream = match accepted {
@@ -220,7 +226,13 @@ impl HttpServer {
         // starts.
         state.app.refuse_turns();
         drop(listening);
-        state.app.drain(Duration::from_secs(state.app.services.user.settings.http.drain_s)).await;
+        let time = Duration::from_secs(state.app.services.user.settings.http.drain_s);
+        let noticed = async {
+            if in_cluster && !connections.is_empty() {
+                tokio::time::sleep(PROXY_NOTICE.min(time)).await;
+            }
+        };
+        tokio::join!(state.app.drain(time), noticed);
         state.ending.cancel();
         closing.cancel();
         for tracker in [&connections, &state.running, &state.subscriptions, &state.sockets] {

@@ -149,7 +149,7 @@ class Node(Address):
                         "-keyout", self.home / "key.pem", "-out", self.home / "chain.pem"], check=True, capture_output=True)
         cluster = f'[cluster]\nname = "{self.name}"\naddress = "https://127.0.0.1"\nsecret_file = "cluster.secret"\n'
         (self.home / "config.toml").write_text(
-            f'[http]\ntls_certificate = "{self.home}/chain.pem"\ntls_key = "{self.home}/key.pem"\ndrain_s = 1\n'
+            f'[http]\ntls_certificate = "{self.home}/chain.pem"\ntls_key = "{self.home}/key.pem"\ndrain_s = 3\n'
             + (cluster if url != "sqlite" else ""))
 
     def start(self, older=False):

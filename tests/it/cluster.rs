@@ -1,5 +1,6 @@
 //! Calls between the nodes of a cluster: each node answers for the sessions of the others.
 
+mod ending;
 mod gateway;
 mod greeting;
 

@@ -18,7 +18,7 @@ use super::{SECRET, certificate, configure};
 use harness::{Home, Server, bounded, hex, on_postgres};
 
 /// A connection to a node, before the greeting.
-struct Caller {
+pub(super) struct Caller {
     stream: BufReader<TlsStream<TcpStream>>,
     /// SHA-256 of the node's certificate, in hexadecimal.
     certificate: String,
@@ -26,29 +26,39 @@ struct Caller {
 
 impl Caller {
     async fn connect(address: SocketAddr, certificate: &CertificateDer<'static>) -> Caller {
+        Caller::speaking("nuncio-peer", address, certificate).await
+    }
+
+    /// Connects with a protocol of ALPN.
+    pub(super) async fn speaking(protocol: &str, address: SocketAddr, certificate: &CertificateDer<'static>) -> Caller {
         let mut roots = RootCertStore::empty();
         roots.add(certificate.clone()).unwrap();
         let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()));
         let builder = builder.with_safe_default_protocol_versions().unwrap();
         let mut config = builder.with_root_certificates(roots).with_no_client_auth();
-        config.alpn_protocols = vec![b"nuncio-peer".to_vec()];
+        config.alpn_protocols = vec![protocol.into()];
         let stream = TcpStream::connect(address).await.unwrap();
         let name = ServerName::try_from("localhost").unwrap();
         let stream = bounded("a handshake", TlsConnector::from(Arc::new(config)).connect(name, stream)).await.unwrap();
         Caller { stream: BufReader::new(stream), certificate: hex(digest::digest(&digest::SHA256, certificate).as_ref()) }
     }
 
-    async fn send(&mut self, line: &str) {
+    pub(super) async fn send(&mut self, line: &str) {
         // The node may have closed the connection.
         let _ = self.stream.write_all(format!("{line}\n").as_bytes()).await;
         let _ = self.stream.flush().await;
     }
 
+    /// Returns the next line, or nothing after the connection has ended.
+    pub(super) async fn line(&mut self) -> String {
+        let mut line = String::new();
+        let _ = bounded("a line", self.stream.read_line(&mut line)).await;
+        line
+    }
+
     /// Returns the next message of the node, or `Value::Null` after the connection has ended.
     async fn receive(&mut self) -> Value {
-        let mut line = String::new();
-        let _ = bounded("an answer", self.stream.read_line(&mut line)).await;
-        serde_json::from_str(&line).unwrap_or(Value::Null)
+        serde_json::from_str(&self.line().await).unwrap_or(Value::Null)
     }
 
     /// Returns the proof of one side for this connection.
@@ -62,7 +72,7 @@ impl Caller {
 
 /// Starts a server that other nodes can call. Returns its certificate, too. `None` if the store is
 /// SQLite.
-async fn called_node(home: &Home) -> Option<(Server, CertificateDer<'static>)> {
+pub(super) async fn called_node(home: &Home) -> Option<(Server, CertificateDer<'static>)> {
     if !on_postgres() {
         eprintln!("skipped: {}: an SQLite store has no nodes", module_path!());
         return None;
