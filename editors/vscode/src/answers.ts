@@ -26,5 +26,8 @@ export function lifted(result: unknown): any {
 export function errorFacts(error: unknown): ErrorFacts {
   const { message, data } = (isObject(error) ? error : { message: String(error) }) as { message?: string; data?: unknown };
   const { code, details, hint, info } = (isObject(data) ? data : {}) as { code?: string; details?: string; hint?: string; info?: unknown };
-  return { code, message: details || message || "unknown error", hint, details: info };
+  const text = details || message || "unknown error";
+  // For clients that show one text, it ends with the hint.
+  const end = ` (${hint})`;
+  return { code, message: hint && text.endsWith(end) ? text.slice(0, -end.length) : text, hint, details: info };
 }
