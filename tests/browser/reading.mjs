@@ -4,7 +4,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { equal, ok } from "./harness.mjs";
+import { becomes, equal, ok } from "./harness.mjs";
 import { answerBy, asks, faint, rests, text, texts } from "./pages.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -116,6 +116,17 @@ export const reading = (browser, server) => ({
     const size = (title) => page.locator("#sessions .title", { hasText: title }).evaluate((node) => getComputedStyle(node).fontSize);
     equal([await size("Open one"), await size("Closed one")], ["14px", "14px"], "sizes");
     ok(open !== closed, "sessions");
+  },
+
+  async "of a long directory the end is shown"() {
+    const directory = join(server.project, "a-rather-long-name-of-a-directory/and-one-more-below-it/the-end");
+    mkdirSync(directory, { recursive: true });
+    const page = await browser.open(server, null, { viewport: { width: 300, height: 640 } });
+    const field = page.locator("#directory");
+    equal(await field.getAttribute("placeholder"), `…/${server.project.split("/").slice(-2).join("/")}`, "the directory of the server");
+    await field.fill(directory);
+    await field.blur();
+    await becomes(() => field.evaluate((node) => [node.title.endsWith("the-end"), node.scrollLeft > 100]), [true, true], "the end");
   },
 
   async "at 300 px a request leaves room for the conversation, and a queued message can be read"() {
@@ -279,7 +290,7 @@ export const reading = (browser, server) => ({
   async "home shows the mode, the model and the directory of a new session"() {
     const page = await browser.open(server);
     await page.locator(".picker.mode", { hasText: "Ask" }).waitFor();
-    equal(await page.getAttribute("#directory", "placeholder"), server.project, "the directory");
+    equal(await page.getAttribute("#directory", "placeholder"), `…/${server.project.split("/").slice(-2).join("/")}`, "the directory");
     equal(await texts(page, ".picker.mode"), ["Ask"], "the mode");
   },
 

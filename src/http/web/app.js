@@ -7,7 +7,7 @@ import { Ask } from "./ask.js";
 import { Changes } from "./changes.js";
 import { Comparisons } from "./comparisons.js";
 import { Composer } from "./composer.js";
-import { announce, at, dollars, fill, h, icon, isTyping, short } from "./dom.js";
+import { announce, at, dollars, fill, h, icon, isTyping, pathEnd, short, showEnd } from "./dom.js";
 import { host } from "./host.js";
 import { Find } from "./find.js";
 import { Live } from "./live.js";
@@ -80,6 +80,7 @@ function whenShown(does) {
 /** Prepares a new session in a directory. */
 function openIn(path) {
   at("directory").value = path;
+  showEnd(at("directory"));
   location.hash = "#/";
   host.focus(composer.input);
 }
@@ -297,13 +298,14 @@ async function start(credential = null) {
   offline(false);
   composer.learn(status);
   fill(at("directories"), sessions.directories.map((path) => h("option", { value: path })));
-  at("directory").placeholder = status.cwd || "A directory that this token can use";
+  at("directory").placeholder = pathEnd(status.cwd || "") || "A directory that this token can use";
   notifier.begin(sessions.ordered);
   show(wanted());
   started = true;
   whenShown();
 }
 
+at("directory").addEventListener("blur", ({ target }) => showEnd(target));
 // Reading the state of the workspaces takes time: they are suggested once the user chooses a directory.
 at("directory").addEventListener("focus", async () => {
   const { workspaces } = await call("_nuncio/workspace/list").catch(() => ({ workspaces: [] }));

@@ -159,6 +159,15 @@ export function dollars(cost) {
   return `$${cost.toFixed(decimals)}`;
 }
 
+/** Scrolls a field to the end of its text, which tells a long path from others. */
+export function showEnd(field) {
+  field.title = field.value;
+  requestAnimationFrame(() => (field.scrollLeft = field.scrollWidth));
+}
+
+/** Returns the end of a path that is long: its last two names. */
+export const pathEnd = (path) => (path.length > 30 ? `…/${path.split("/").slice(-2).join("/")}` : path);
+
 /** The last part of a path. */
 export const base = (path) => (path || "").split("/").findLast(Boolean) || "/";
 
