@@ -461,6 +461,9 @@ def main():
             for log in sorted(place.glob("node*/log")):
                 lines = [line for line in log.read_text().splitlines() if '"level":"INFO"' not in line]
                 print(f"== {log.parent.name}", *lines[-20:], sep="\n", file=sys.stderr)
+            for log in (place / "caddy/output", place / "nginx/log"):
+                lines = [line for line in log.read_text().splitlines() if "error" in line] if log.exists() else []
+                print(f"== {log.parent.name}", *lines[:20], sep="\n", file=sys.stderr)
             raise
 
 

@@ -17,7 +17,7 @@ fn normalized(screen: &str, home: &Home) -> String {
         ("[◐◓◑◒]", "*"),
         ("▸ +[0-9]+ (s|min) ", "▸ AGE "),
         ("pid [0-9]+", "pid N"),
-        ("[0-9.]+ s( |$|\n)", "N s$1"),
+        ("[0-9.]+ s( |$|\n|‹)", "N s$1"),
         ("sess_[0-9a-f]+", "SESSION"),
         ("nuncio [0-9]+[.][0-9.]+", "nuncio VERSION"),
         ("[0-9]+% of 200k", "TOKENS"),
@@ -35,8 +35,13 @@ type Case<'a> = (&'a str, Value, &'a [&'a str], &'a [(&'a str, &'a str)]);
 
 async fn check(cases: &[Case<'_>]) {
     for (name, steps, flags, keys) in cases {
-        for size in SIZES {
+        let runs = SIZES.map(|size| (size, true)).into_iter().chain([(SIZES[1], false)]);
+        let mut coloured = None;
+        for (size, colour) in runs {
             let home = Home::new();
+            if !colour {
+                home.env("NO_COLOR", "1");
+            }
             // Whatever repository contains the directories of the tests.
             let made = std::process::Command::new("git").args(["init", "-q", "-b", "main"]).current_dir(home.work()).status();
             assert!(made.unwrap().success());
@@ -59,17 +64,31 @@ async fn check(cases: &[Case<'_>]) {
             let screen = normalized(&screen, &home);
             // How the first rows wrap depends on the path of the directory.
             let is_shown = *name == "start" && size.1 == 200;
-            let screen = match screen.split_once("? keys\n").filter(|(rows, _)| !is_shown && rows.starts_with("nuncio VERSION")) {
-                Some((_, rest)) => format!("FIRST ROWS\n{rest}"),
-                None => screen,
-            };
-            insta::assert_snapshot!(format!("{name}_{}", size.1), screen);
+            let styled = normalized(&terminal.styled_screen(size.0, size.1), &home);
+            let hides = !is_shown && screen.starts_with("nuncio VERSION");
+            let [screen, styled] = [screen, styled].map(|screen| if hides { without_first_rows(&screen) } else { screen });
+            match colour {
+                true => insta::assert_snapshot!(format!("{name}_{}", size.1), screen),
+                // Of Markdown, marks stand in place of attributes.
+                false if *name == "answer" => insta::assert_snapshot!("answer_without_colour", screen),
+                false => assert_eq!(coloured.as_ref(), Some(&screen), "{name} without colour"),
+            }
+            assert!(colour || !styled.contains('‹'), "{name} without colour: {styled}");
+            if colour && size == SIZES[1] {
+                insta::assert_snapshot!(format!("{name}_colour"), styled);
+                coloured = Some(screen);
+            }
             // Ends the waiting command and the chat.
             home.put("go", "");
             let mut child = terminal.hang_up();
             harness::bounded("the exit", child.wait()).await.unwrap();
         }
     }
+}
+
+fn without_first_rows(screen: &str) -> String {
+    let (_, rest) = screen.split_once("? keys").unwrap();
+    format!("FIRST ROWS{}", &rest[rest.find('\n').unwrap_or(rest.len())..])
 }
 
 fn bind(mut settings: insta::Settings) -> insta::internals::SettingsBindDropGuard {

@@ -116,6 +116,28 @@ impl Terminal {
     /// The screen of a terminal of this size after the output so far, with up to 1,000 lines above
     /// it.
     pub fn screen(&self, rows: u16, columns: u16) -> String {
+        self.lines(rows, columns, |screen, row| screen.rows(0, columns).nth(row.into()).unwrap_or_default())
+    }
+
+    /// The same with marks where the attributes change: `‹bold 31›text‹›`, with the numbers of SGR
+    /// (ECMA-48) for colours.
+    pub fn styled_screen(&self, rows: u16, columns: u16) -> String {
+        self.lines(rows, columns, |screen, row| {
+            let (mut line, mut last) = (String::new(), String::new());
+            for cell in (0..columns).filter_map(|column| screen.cell(row, column)).filter(|cell| !cell.is_wide_continuation()) {
+                let style = if cell.has_contents() { attributes(cell) } else { last.clone() };
+                if style != last {
+                    line += &format!("‹{style}›");
+                    last = style;
+                }
+                line += if cell.has_contents() { cell.contents() } else { " " };
+            }
+            let line = line.trim_end();
+            if last.is_empty() { line.into() } else { format!("{line}‹›") }
+        })
+    }
+
+    fn lines(&self, rows: u16, columns: u16, line: impl Fn(&vt100::Screen, u16) -> String) -> String {
         let mut parser = vt100::Parser::new(rows, columns, 1000);
         parser.process(&self.shown);
         parser.screen_mut().set_scrollback(1000);
@@ -123,10 +145,10 @@ impl Terminal {
         let mut lines = Vec::new();
         for hidden in (1..=above).rev() {
             parser.screen_mut().set_scrollback(hidden);
-            lines.extend(parser.screen().rows(0, columns).next());
+            lines.push(line(parser.screen(), 0));
         }
         parser.screen_mut().set_scrollback(0);
-        lines.extend(parser.screen().rows(0, columns));
+        lines.extend((0..rows).map(|row| line(parser.screen(), row)));
         let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
         lines.join("\n").trim_end().to_owned()
     }
@@ -219,4 +241,22 @@ fn open() -> (OwnedFd, OwnedFd) {
     }
     rustix::fs::fcntl_setfl(&master, rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NONBLOCK).unwrap();
     (master, slave)
+}
+
+fn attributes(cell: &vt100::Cell) -> String {
+    let colour = |colour, base: u8| match colour {
+        vt100::Color::Default => None,
+        vt100::Color::Idx(index @ 0..8) => Some((base + index).to_string()),
+        other => Some(format!("{other:?}")),
+    };
+    let flags = [
+        (cell.bold(), "bold"),
+        (cell.dim(), "dim"),
+        (cell.italic(), "italic"),
+        (cell.underline(), "underline"),
+        (cell.inverse(), "inverse"),
+    ];
+    let flags = flags.into_iter().filter_map(|(is_set, name)| is_set.then(|| name.to_owned()));
+    let parts: Vec<String> = flags.chain(colour(cell.fgcolor(), 30)).chain(colour(cell.bgcolor(), 40)).collect();
+    parts.join(" ")
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use harness::{Home, Reply};
 use harness::steps::{calls, task};
+use harness::{Home, Reply};
 
 /// The models of the requests of a session and of its subagents, in order.
 fn models(events: &[Value]) -> Vec<&str> {
