@@ -182,7 +182,7 @@ export const decisions = (browser, server, program) => {
     const list = ["done: Read " + hostile, "now: Write it", "open: Test it"];
     for (const at of [0, 1]) equal(await body(at).locator(".todos li").allTextContents(), list, `tasks of ${calls[at][0]}`);
     equal([await body(2).locator("details strong").textContent(), await body(2).locator("> .markdown code").textContent()], ["bugs", "one"], "the subagent");
-    equal(await body(3).locator("h3, li").allTextContents(), ["The plan", "First"], "the plan");
+    equal(await body(3).locator("h2, li").allTextContents(), ["The plan", "First"], "the plan");
     equal([await body(4).locator(".diff .added .text").allTextContents(), await page.locator(".tool .meta").nth(4).innerText()], [["added: new", "added: blue"], "+2 −2"], "the edits");
     equal(await body(5).locator("a").evaluateAll((links) => links.map((link) => [link.href, link.textContent])), [["https://elsewhere.test/a%20b", `A ${hostile} [page]`]], "the links");
     equal(await body(5).locator("strong").textContent(), "sunny", "the summary of the search");

@@ -296,7 +296,7 @@ export const reading = (browser, server) => ({
 
   async "axe finds nothing"() {
     const steps = (file) => [
-      { text: "Text.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- [ ] task\n\n```sh\nls\n```\n", tool_calls: [{ name: "write", input: { file_path: file, content: "a\nb\n" } }] },
+      { text: "# Heading\n\nText.\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n- [ ] task\n\n```sh\nls\n```\n", tool_calls: [{ name: "write", input: { file_path: file, content: "a\nb\n" } }] },
       { tool_calls: [{ name: "edit", input: { file_path: file, old_string: "b", new_string: "c" } }] },
       bash("ls"), { text: "Done." },
     ];

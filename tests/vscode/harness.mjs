@@ -4,6 +4,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, realpathSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -61,6 +62,15 @@ export function repeated(attempt, what) {
 
 /** Returns whether an action of playwright succeeds in time. */
 export const succeeds = (action) => action.then(() => true, () => false);
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe-core finds in a frame: `rule: selector`. */
+export async function violations(frame) {
+  await frame.evaluate(AXE);
+  const { violations } = await frame.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target}`));
+}
 
 /** The process groups that must not outlive this program, also if it is ended. */
 const groups = new Set();

@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { Other } from "./agent.mjs";
-import { equal, ok, repeated, succeeds, until, WAIT_MS } from "./harness.mjs";
+import { equal, ok, repeated, succeeds, until, violations, WAIT_MS } from "./harness.mjs";
 
 /** An answer that takes minutes: its turns are stopped. */
 const SLOW = Array.from({ length: 4000 }, (_, index) => `word${index}`).join(" ");
@@ -799,6 +799,7 @@ export const CASES = {
       equal(view, side, name);
       const least = await frame.evaluate(leastContrast, "#ask .diff .text");
       ok(least >= 4.5, `the contrast of the changed lines is ${least.toFixed(2)} in ${name}`);
+      equal(await violations(frame), [], `what axe finds in a question in ${name}`);
       equal(await frame.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, `sideways in ${name}`);
       ok((await frame.evaluate(() => innerWidth)) <= 310, "the view is wider than 310 px");
       equal(await frame.evaluate(() => document.getElementById("composer").getBoundingClientRect().bottom <= innerHeight), true, `the prompt is visible in ${name}`);
@@ -806,6 +807,11 @@ export const CASES = {
     }
     await answer(frame, "Reject");
     await window.rests(frame);
+    for (const [theme, name] of [["Dark High Contrast", "high-contrast"], ["Light Modern", "light"]]) {
+      await window.theme(theme);
+      await until(() => frame.evaluate((name) => document.body.classList.contains(`vscode-${name}`), name), theme);
+      equal(await violations(frame), [], `what axe finds in a conversation in ${name}`);
+    }
     await window.command("nuncio: Open Conversation in an Editor Tab");
     await window.page.locator(".tab", { hasText: "Show everything" }).waitFor();
     const isShown = () => document.body?.classList.contains("in-editor") && !!document.querySelector(".message.assistant") && document.getElementById("conversation").textContent.includes("Done.");

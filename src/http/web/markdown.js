@@ -14,7 +14,7 @@ const ELEMENTS = {
   // The paragraph of an item of a list without empty lines.
   paragraph: (children, { hidden }) => (hidden ? children : h("p", {}, children)),
   // Start at h3, because the page itself uses h1 and h2.
-  heading: (children, { tag }) => h(`h${Math.min(6, Number(tag[1]) + 2)}`, { class: tag }, children),
+  heading: (children, { tag }) => h(`h${Math.min(6, Number(tag[1]) + 1)}`, { class: tag }, children),
   ordered_list: (children, token) => h("ol", { start: Number(token.attrGet("start") ?? 1) }, children),
   list_item: (children, { task }) => h("li", task ? { class: "has-task" } : {}, children),
   table: (children) => h("div", { class: "table", tabIndex: 0, role: "group", "aria-label": "Table" }, h("table", {}, children)),
