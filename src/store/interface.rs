@@ -71,6 +71,7 @@ impl Store {
     }
 
     /// Checks the URL of a PostgreSQL database without connecting to it.
+    #[cfg_attr(not(feature = "postgres"), allow(unused_variables, reason = "no URL is valid without PostgreSQL"))]
     pub(crate) fn check(url: &str) -> Result<()> {
         #[cfg(feature = "postgres")]
         return PostgresStore::check(url);
