@@ -304,6 +304,11 @@ export class Window {
     return succeeds(this.page.locator(`${QUICK} .monaco-list-row`, { hasText: text }).first().click({ timeout }));
   }
 
+  /** Types words in the open quick input, and chooses the row with the text. Returns whether it did so in time. */
+  async found(words, text, timeout) {
+    return (await succeeds(this.page.locator(QUICK_TEXT).fill(words, { timeout }))) && this.choose(text, timeout);
+  }
+
   /** Closes the quick input, the dialog and the menu that are open. */
   dismiss() {
     const { page } = this;

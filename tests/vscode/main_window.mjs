@@ -568,6 +568,16 @@ export const CASES = {
     await frame.locator("body.home").waitFor();
   },
 
+  async "a session is opened by words of its messages"({ window, editor }) {
+    editor.model([{ text: "The capybara swims across the river." }]);
+    const frame = await window.fresh();
+    await window.prompt("Name an animal");
+    await window.rests(frame);
+    await window.fresh();
+    await window.command("nuncio: Open Session", (timeout) => window.found("CAPYBARA across", "The capybara swims across the river.", timeout));
+    await frame.locator(".message.assistant", { hasText: "The capybara swims" }).waitFor();
+  },
+
   async "a selection is added with its place, and a problem can be fixed"({ window, editor }) {
     writeFileSync(editor.file("code.json"), '{\n  "a": 1,\n  "b": }\n');
     await window.openFile("code.json");

@@ -258,7 +258,7 @@ class Extension {
       open: () => this.conversations.reveal((conversation) => conversation.focus()),
       openInEditor: () => this.conversations.openPanel(active.id, active.state?.title || t("nuncio")),
       pickSession: async () => {
-        const id = await pickSession(sessions);
+        const id = await pickSession(this.api, sessions);
         if (id) await this.open(id);
       },
       stop: () => active.id && api.call("session/cancel", { sessionId: active.id }),

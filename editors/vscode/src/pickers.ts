@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import type { ActiveSession } from "./active";
 import type { Api } from "./api";
 import { ago, type Sessions } from "./sessions";
-import { choose, notify } from "./ui";
+import { choose, notify, search } from "./ui";
 
 interface Option {
   value: string;
@@ -45,8 +45,8 @@ export async function pickAgent(api: Api): Promise<string | undefined> {
   return pick(vscode.l10n.t("Agent of the new session"), choices, undefined);
 }
 
-/** Picks one of the sessions, the latest first. Returns its id. */
-export async function pickSession(sessions: Sessions): Promise<string | undefined> {
+/** Picks one of the sessions, the latest first, also by words of its messages. Returns its id. */
+export async function pickSession(api: Api, sessions: Sessions): Promise<string | undefined> {
   await sessions.loadMore();
   const items = sessions.ordered.map((row) => ({
     label: row.title || vscode.l10n.t("Untitled"),
@@ -55,5 +55,14 @@ export async function pickSession(sessions: Sessions): Promise<string | undefine
     detail: row.cwd,
     value: row.id,
   }));
-  return choose(vscode.l10n.t("Open a session"), items);
+  return search(vscode.l10n.t("Open a session"), items, async (text) => {
+    const { sessions: found } = await api.call("session/list", { _meta: { nuncio: { text } } });
+    return found.map(({ sessionId, title, updatedAt, cwd, excerpt }: any) => ({
+      label: title || vscode.l10n.t("Untitled"),
+      icon: "search",
+      description: ago(Date.parse(updatedAt)),
+      detail: excerpt ?? cwd,
+      value: sessionId,
+    }));
+  });
 }

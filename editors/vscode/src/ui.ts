@@ -5,6 +5,9 @@ import { basename } from "node:path";
 import * as vscode from "vscode";
 import { fileName, plain, plainLines } from "./plain";
 
+/** Time without a key before a search begins, in milliseconds. */
+const SEARCH_PAUSE_MS = 200;
+
 /** An entry of a quick pick. */
 export interface Choice<T> {
   value: T;
@@ -54,15 +57,50 @@ export function askSecret(title: string, prompt: string): Thenable<string | unde
   return vscode.window.showInputBox({ title: plain(title), prompt: plain(prompt), password: true, ignoreFocusOut: true });
 }
 
+const pickItem = <T>({ value, label, icon, description, detail }: Choice<T>) => ({
+  label: `${icon ? `$(${icon}) ` : ""}${plain(label)}`,
+  description: description && plain(description),
+  detail: detail && plain(detail),
+  value,
+});
+
 /** Shows choices. Returns the value of the chosen one. */
 export async function choose<T>(title: string, choices: Choice<T>[]): Promise<T | undefined> {
-  const items = choices.map(({ value, label, icon, description, detail }) => ({
-    label: `${icon ? `$(${icon}) ` : ""}${plain(label)}`,
-    description: description && plain(description),
-    detail: detail && plain(detail),
-    value,
-  }));
-  return (await vscode.window.showQuickPick(items, { title: plain(title), matchOnDescription: true, matchOnDetail: true }))?.value;
+  return (await vscode.window.showQuickPick(choices.map(pickItem), { title: plain(title), matchOnDescription: true, matchOnDetail: true }))?.value;
+}
+
+/**
+ * Shows choices, and those that `find` returns for the text that the user types. Returns the value
+ * of the chosen one.
+ */
+export function search<T>(title: string, choices: Choice<T>[], find: (text: string) => Promise<Choice<T>[]>): Promise<T | undefined> {
+  return new Promise((resolve) => {
+    const list = vscode.window.createQuickPick<vscode.QuickPickItem & { value: T }>();
+    Object.assign(list, { title: plain(title), matchOnDescription: true, matchOnDetail: true, items: choices.map(pickItem) });
+    let timer: NodeJS.Timeout | undefined;
+    const show = async (text: string) => {
+      list.busy = true;
+      const found = text.trim() ? await find(text).catch(() => []) : [];
+      if (list.value !== text) return;
+      const others = choices.filter(({ value }) => !found.some((one) => one.value === value));
+      list.items = [...others.map(pickItem), ...found.map((one) => ({ ...pickItem(one), alwaysShow: true }))];
+      list.busy = false;
+    };
+    list.onDidChangeValue((text) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => void show(text), SEARCH_PAUSE_MS);
+    });
+    list.onDidAccept(() => {
+      resolve(list.activeItems[0]?.value);
+      list.hide();
+    });
+    list.onDidHide(() => {
+      clearTimeout(timer);
+      list.dispose();
+      resolve(undefined);
+    });
+    list.show();
+  });
 }
 
 /** Returns a row of a tree. */
