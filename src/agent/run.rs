@@ -129,7 +129,11 @@ impl<'a> TurnRun<'a> {
     /// Sends the next requests to the model of the mode, which can be another one than that of
     /// `plan`.
     async fn follow_mode(&mut self) -> Result<()> {
-        let model = self.agent.current_model(self.turn, self.environment).await?;
+        let model = tokio::select! {
+            biased;
+            () = self.turn.cancel.cancelled() => return Ok(()),
+            model = self.agent.current_model(self.turn, self.environment) => model?,
+        };
         if model.id() == self.steps.model().id() {
             return Ok(());
         }

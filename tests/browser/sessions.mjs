@@ -87,6 +87,15 @@ export const sessions = (browser, server) => ({
     }
     await page.fill("#search", "marmot other");
     await page.locator("#no-sessions", { hasText: "No session matches." }).waitFor();
+    // A search that was given up asks nothing.
+    let asked = 0;
+    await page.route("**/v1/sessions?*", (route) => (asked++, route.continue()));
+    await page.clock.install();
+    await page.fill("#search", "given up");
+    await page.press("#search", "Escape");
+    await page.clock.runFor(1000);
+    await page.evaluate(() => fetch("/console/icon.svg").then((answer) => answer.text()));
+    equal([await page.inputValue("#search"), asked], ["", 0], "the field and what was asked");
   },
 
   async "a session is renamed and forked"() {

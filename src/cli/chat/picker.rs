@@ -157,7 +157,12 @@ impl SessionPicker {
     /// Adds sessions that a search has found. `ended`: there are no others.
     pub(crate) fn found(&mut self, filter: &str, sessions: Vec<PickerRow>, ended: bool) {
         if self.filter.trim() == filter {
-            self.found.extend(sessions);
+            // An earlier search for the same filter may have found some of them.
+            for row in sessions {
+                if !self.found.iter().any(|known| known.id == row.id) {
+                    self.found.push(row);
+                }
+            }
             self.search.take_if(|_| ended);
         }
     }

@@ -187,6 +187,8 @@ export class Sessions {
   async find() {
     const { reader, query } = this;
     let cursor;
+    // The field may have been emptied since.
+    if (!query) return;
     do {
       const page = await call("session/list", { cursor, _meta: { nuncio: { text: query } } });
       if (reader !== this.reader || query !== this.query) return;
