@@ -53,7 +53,7 @@ fn line(block: &TranscriptBlock<'_>) -> String {
         TranscriptBlock::SubagentEnd(child, end) => format!("subagent {}: {:?}", child.title, end.status),
         TranscriptBlock::Checks { round, passed } => format!("checks {round}: {passed}"),
         TranscriptBlock::Queued { text, .. } => format!("queued: {text}"),
-        TranscriptBlock::QueuedText { text, .. } => format!("queued instead: {text}"),
+        TranscriptBlock::QueuedChange { text, .. } => format!("queued instead: {}", text.as_deref().unwrap_or_default()),
         TranscriptBlock::Unqueued { id } => format!("removed {id}"),
         TranscriptBlock::ModeChange(mode) => format!("mode {mode}"),
     }

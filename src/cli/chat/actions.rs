@@ -21,6 +21,7 @@ use crate::cli::sessions::opening;
 use crate::cli::terminal::activity::CurrentWork;
 use crate::cli::terminal::notify;
 use crate::cli::terminal::renderer::{RenderOptions, RenderedText, TerminalRenderer};
+use crate::cli::terminal::syntax::SyntaxColours;
 use crate::content::Part;
 use crate::error::{Error, Result};
 use crate::event::Delivery;
@@ -252,11 +253,17 @@ impl Chat {
         if self.view.plain {
             return;
         }
-        let (text, line) = match self.view.questions.first() {
-            Some(question) => (question.content().iter().map(|line| format!("{line}\n")).collect(), 0),
-            None => self.view.renderer.folded.whole(&self.view.renderer.layout()),
+        let pager = match self.view.questions.first() {
+            Some(question) => Pager::new(question.content().iter().map(|line| format!("{line}\n")).collect(), 0, true),
+            None => {
+                let (folded, layout) = (self.view.renderer.folded.clone(), self.view.renderer.layout());
+                let (text, line) = folded.whole(&layout, None);
+                let pager = Pager::new(text, line, true);
+                let coloured = move |syntax: Option<&mut SyntaxColours>| folded.whole(&layout, syntax).0;
+                if self.view.colour { pager.coloured(self.view.renderer.syntax.render(coloured)) } else { pager }
+            }
         };
-        self.view.overlay = Some(Overlay::Text(Pager::new(text, line, true)));
+        self.view.overlay = Some(Overlay::Text(pager));
     }
 
     /// Shows the whole conversation on the alternate screen.

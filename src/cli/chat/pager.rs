@@ -3,10 +3,13 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::rows::{shortened, wrapped};
+use crate::cli::terminal::syntax::LaterText;
 
 /// The text, the row at the top of the screen, and the search.
 pub(crate) struct Pager {
     text: String,
+    /// The same text with colours of its syntax, which follows.
+    later: Option<LaterText>,
     /// Ctrl-O shows the whole conversation.
     has_more: bool,
     columns: usize,
@@ -32,7 +35,12 @@ impl Pager {
     /// Creates a pager that begins at a line of a text, which has no control sequences but colours.
     pub(crate) fn new(text: String, line: usize, has_more: bool) -> Pager {
         let (search, rows) = (String::new(), Vec::new());
-        Pager { text, has_more, columns: 0, height: 1, rows, first: 0, line, search, is_typing: false }
+        Pager { text, later: None, has_more, columns: 0, height: 1, rows, first: 0, line, search, is_typing: false }
+    }
+
+    /// Replaces the text once it has colours.
+    pub(crate) fn coloured(self, later: LaterText) -> Pager {
+        Pager { later: Some(later), ..self }
     }
 
     pub(crate) fn key(&mut self, key: KeyEvent) -> PagerAction {
@@ -84,7 +92,11 @@ impl Pager {
     /// Returns the rows for a screen of this size.
     pub(crate) fn rows(&mut self, columns: usize, height: usize) -> Vec<String> {
         self.height = height.saturating_sub(1).max(1);
-        if self.columns != columns {
+        let ready = self.later.as_ref().and_then(LaterText::ready);
+        if self.columns != columns || ready.is_some() {
+            if let Some(text) = ready {
+                (self.text, self.later) = (text, None);
+            }
             let line_of = |rows: &[Vec<String>], line: usize| rows.iter().take(line).map(Vec::len).sum();
             let lines: Vec<Vec<String>> = self.text.lines().map(|line| wrapped(line, columns)).collect();
             self.first = if self.columns == 0 { line_of(&lines, self.line) } else { self.first };

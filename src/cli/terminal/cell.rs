@@ -130,7 +130,7 @@ impl Cell {
 }
 
 /// The last cells of which rows were omitted.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct FoldedCells(VecDeque<Arc<Cell>>);
 
 impl FoldedCells {
@@ -142,13 +142,13 @@ impl FoldedCells {
     }
 
     /// Returns the cells as text, the newest last, and the number of lines before it.
-    pub(crate) fn whole(&self, layout: &CellLayout) -> (String, usize) {
+    pub(crate) fn whole(&self, layout: &CellLayout, mut syntax: Option<&mut SyntaxColours>) -> (String, usize) {
         let layout = CellLayout { whole: true, ..layout.clone() };
         let (mut text, mut before) = (String::new(), 0);
         for cell in &self.0 {
             text += if text.is_empty() { "" } else { "\n" };
             before = text.lines().count();
-            text += &cell.render(&layout, None);
+            text += &cell.render(&layout, syntax.as_deref_mut());
         }
         (text, before)
     }

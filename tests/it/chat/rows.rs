@@ -163,6 +163,27 @@ async fn long_texts_take_few_rows_and_are_shown_whole_on_request() {
     }
 }
 
+/// The text is shown at once, and with the colours of its syntax when they are known.
+#[tokio::test]
+async fn texts_that_are_shown_whole_have_the_colours_of_their_syntax() {
+    let (size, home) = ((24, 80), Home::new());
+    let content: String = (0..60).map(|number| format!("let name_{number} = \"text {number}\";\n")).collect();
+    let write = json!({"name": "write", "input": {"file_path": "made.rs", "content": content}});
+    let steps = json!([{"tool_calls": [write]}, {"text": "Written."}]);
+    let mut terminal = chat_in(&home, steps, &["--mode", "auto"], size).await;
+    terminal.say("write it\r").await;
+    terminal.until_screen("tokens in", size).await;
+    terminal.say("\u{f}").await;
+    terminal.until("\u{1b}[32m\"text 0\"").await;
+    // A row is found although its words have several colours.
+    terminal.say("/let name_41 = \"text\r").await;
+    terminal.say("n").await;
+    terminal.until_screen("let name_41 = \"text 41\";\n", size).await;
+    terminal.say("\u{1b}").await;
+    terminal.until_screen("/help", size).await;
+    end(terminal).await;
+}
+
 #[tokio::test]
 async fn second_ctrl_o_shows_the_conversation() {
     needs_linux!("sandbox");

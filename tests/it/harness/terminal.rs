@@ -256,7 +256,7 @@ fn attributes(cell: &vt100::Cell) -> String {
         (cell.underline(), "underline"),
         (cell.inverse(), "inverse"),
     ];
-    let flags = flags.into_iter().filter_map(|(is_set, name)| is_set.then(|| name.to_owned()));
+    let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name.to_owned());
     let parts: Vec<String> = flags.chain(colour(cell.fgcolor(), 30)).chain(colour(cell.bgcolor(), 40)).collect();
     parts.join(" ")
 }
