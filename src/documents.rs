@@ -81,12 +81,12 @@ impl DocumentKind {
     }
 }
 
-/// Returns the text of a document, or a smaller copy of an image. The error says why it cannot be
-/// read.
 #[cfg_attr(
     not(all(feature = "documents", feature = "images", feature = "pdf")),
     allow(unused_mut, unused_variables, unreachable_code, reason = "a build without a feature cannot read some documents")
 )]
+/// Returns the text of a document, or a smaller copy of an image. The error says why it cannot be
+/// read.
 pub fn read(kind: DocumentKind, bytes: &[u8]) -> Result<Vec<u8>, String> {
     let mut text = BoundedText::new(kind.output_bytes_max());
     match kind {

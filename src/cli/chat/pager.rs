@@ -8,7 +8,7 @@ use crate::cli::terminal::syntax::LaterText;
 /// The text, the row at the top of the screen, and the search.
 pub(crate) struct Pager {
     text: String,
-    /// The same text with colours of its syntax, which follows.
+    /// The text with the colours of its syntax, which replaces `text` once it is ready.
     later: Option<LaterText>,
     /// Ctrl-O shows the whole conversation.
     has_more: bool,
