@@ -42,6 +42,7 @@ pub(crate) struct ListSessionsParams {
     /// Only sessions with each word of this text in one of their messages, or in their title and
     /// directory, without regard to case. At most 200 bytes. A page can be empty although another
     /// one follows.
+    #[schemars(length(min = 1, max = 200))]
     pub text: Option<String>,
 }
 
