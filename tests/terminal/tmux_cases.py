@@ -85,7 +85,7 @@ def stop(nuncio, home):
     """Esc stops a turn, and Ctrl-C pressed twice ends the chat."""
     with Window(nuncio, home, [{"tool_calls": [bash(WAITING)]}, {"text": "never"}]) as window:
         window.tmux.keys(f"{PROMPT}\r")
-        window.tmux.until("s  started")
+        window.tmux.until("\n  started")
         window.tmux.key("Escape")
         window.tmux.until("■ cancelled")
         window.tmux.until("/help")
@@ -123,7 +123,7 @@ def terminate(nuncio, home):
     """SIGTERM during a turn restores the terminal."""
     with Window(nuncio, home, [{"tool_calls": [bash(WAITING)]}]) as window:
         window.tmux.keys(f"{PROMPT}\r")
-        window.tmux.until("s  started")
+        window.tmux.until("\n  started")
         pid = int(window.text("pid"))
         os.kill(pid, signal.SIGTERM)
         lines = window.check_end()
@@ -182,7 +182,7 @@ def storm(nuncio, home, seed, widths, longest, count=150):
             poll(found, window.tmux.screen)
 
         window.tmux.keys(f"{PROMPT}\r")
-        until("s  started")
+        until("\n  started")
         open(window.path("go"), "w").close()
         until(" tokens in, ")
         window.tmux.key("C-d")
