@@ -402,8 +402,15 @@ export class Window {
     const header = this.page.locator(`.pane-header[aria-label^="${view}"]`);
     await header.waitFor();
     if ((await header.getAttribute("aria-expanded")) === "false") await header.click();
-    const row = this.page.locator(".pane", { has: header }).locator(".monaco-list-row", { hasText: text }).first();
-    await row.waitFor();
+    const pane = this.page.locator(".pane", { has: header });
+    const row = pane.locator(".monaco-list-row", { hasText: text }).first();
+    await repeated(async (timeout) => {
+      if (await succeeds(row.waitFor({ timeout }))) return true;
+      // A list draws only the rows in view, and new ones are at its top.
+      await succeeds(pane.locator(".monaco-list").first().hover({ timeout }));
+      await this.page.mouse.wheel(0, -10_000);
+      return false;
+    }, `the row ${text}`);
     return row;
   }
 

@@ -588,9 +588,10 @@ export const CASES = {
     const frame = await window.fresh();
     await window.page.locator('.tab[data-resource-name="code.json"]').click();
     await window.command("nuncio: Add Selection to Conversation");
-    await frame.locator("#attachments .chip", { hasText: "code.json:1" }).waitFor();
+    // On a busy machine the command may have run twice.
+    await frame.locator("#attachments .chip", { hasText: "code.json:1" }).first().waitFor();
     await window.prompt("What is this?");
-    await frame.locator(".message.user .chip", { hasText: "code.json:1" }).waitFor();
+    await frame.locator(".message.user .chip", { hasText: "code.json:1" }).first().waitFor();
     await window.rests(frame);
     await frame.locator("#prompt").fill("half a draft");
     await window.page.locator('.tab[data-resource-name="code.json"]').click();
