@@ -587,11 +587,15 @@ export const CASES = {
     editor.model([{ text: "Seen." }]);
     const frame = await window.fresh();
     await window.page.locator('.tab[data-resource-name="code.json"]').click();
+    // The chip of the open file gives way to that of the same selection.
+    await frame.locator("#attachments .context", { hasText: "code.json:1" }).waitFor();
     await window.command("nuncio: Add Selection to Conversation");
-    // On a busy machine the command may have run twice.
-    await frame.locator("#attachments .chip", { hasText: "code.json:1" }).first().waitFor();
+    await frame.locator("#attachments .chip button[title=Remove]").waitFor();
+    const chip = frame.locator("#attachments .chip", { hasText: "code.json:1" });
+    await chip.waitFor();
+    equal(await chip.locator("button[title=Remove]").count(), 1, "the selection that was added");
     await window.prompt("What is this?");
-    await frame.locator(".message.user .chip", { hasText: "code.json:1" }).first().waitFor();
+    await frame.locator(".message.user .chip", { hasText: "code.json:1" }).waitFor();
     await window.rests(frame);
     await frame.locator("#prompt").fill("half a draft");
     await window.page.locator('.tab[data-resource-name="code.json"]').click();

@@ -238,7 +238,7 @@ export class Composer {
     model.name = modelName(value("model"));
     thinking.name = value("thinking") && value("thinking") !== "off" ? `Thinking ${value("thinking")}` : "Thinking";
     mode.button.dataset.mode = value("mode") || "";
-    const open = this.context.chip();
+    const open = this.context.chip(this.files.map(({ part }) => part));
     fill(this.chips, open, this.files.map((file) => this.chip(file)));
     this.chips.hidden = !this.files.length && !open;
   }

@@ -25,9 +25,19 @@ export class EditorContext {
     return sessionStorage.getItem(OFF) === "off";
   }
 
-  /** The chip as a node; null if no file is open. */
-  chip() {
-    if (!this.open) return null;
+  /** Returns true if the open file, with its selection, is among the parts of a message. */
+  isAmong(parts) {
+    return parts.some((part) => part.uri && decoded(part.uri) === decoded(this.uri));
+  }
+
+  get uri() {
+    const { path, lines } = this.open;
+    return `file://${path.split("/").map(encodeURIComponent).join("/")}${lines ? `#L${range(lines, "-L")}` : ""}`;
+  }
+
+  /** The chip as a node; null if no file is open, or if it is among the attached parts. */
+  chip(attached) {
+    if (!this.open || this.isAmong(attached)) return null;
     const { path, lines } = this.open;
     const name = base(path) + (lines ? `:${range(lines, "-")}` : "");
     const toggle = h("button", { type: "button", class: "context", "aria-pressed": String(!this.isOff), title: this.isOff ? `${path} is not sent: click to send it with your messages` : `${path} is sent with your messages: click to switch this off` }, icon("read", 14), h("span", {}, name));
@@ -45,9 +55,9 @@ export class EditorContext {
    */
   async parts(sessionId, others) {
     if (!this.open || this.isOff) return [];
+    const { uri } = this;
     const { path, lines } = this.open;
-    const uri = `file://${path.split("/").map(encodeURIComponent).join("/")}${lines ? `#L${range(lines, "-L")}` : ""}`;
-    if (others.some((part) => part.uri && decoded(part.uri) === decoded(uri))) return [];
+    if (this.isAmong(others)) return [];
     const file = await call("_nuncio/file/read", { sessionId, path }).catch(() => null);
     if (file?.text === undefined) return [];
     if (!lines) return [{ type: "resource_link", uri, name: path }];
