@@ -300,7 +300,7 @@ pub(crate) const ATTACHMENT_BYTES_MAX: usize = 10 << 20;
 pub(crate) const MESSAGE_ATTACHMENTS_BYTES_MAX: usize = 20 << 20;
 /// Maximum size of a search for sessions, in bytes.
 pub(crate) const SEARCH_BYTES_MAX: usize = 200;
-/// How long one `session/list` call reads the texts of sessions. The next call continues.
+/// Time after which one `session/list` call searches no further session. The next call continues.
 pub(crate) const SESSIONS_SEARCH: Duration = Duration::from_secs(1);
 /// Maximum number of pages of [`SESSIONS_PAGE`] sessions that are searched for sessions visible to
 /// a client.

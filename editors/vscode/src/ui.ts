@@ -5,7 +5,7 @@ import { basename } from "node:path";
 import * as vscode from "vscode";
 import { fileName, plain, plainLines } from "./plain";
 
-/** Time without a key before a search begins, in milliseconds. */
+/** Time since the last key after which a search begins, in milliseconds. */
 const SEARCH_PAUSE_MS = 200;
 
 /** An entry of a quick pick. */

@@ -74,7 +74,7 @@ impl PickerRow {
         shortened(format!("{:>6}  {title}{padding}  {facts}", self.age).trim_end(), columns)
     }
 
-    /// Returns the title, and the space after it.
+    /// Returns the title, and the spaces that align what follows.
     fn title(&self, columns: usize) -> (String, String) {
         let id = output_line(self.id.as_str());
         let title = shortened(if self.title.is_empty() { &id } else { &self.title }, (columns / 2).max(16));

@@ -36,7 +36,7 @@ const OUTPUT_BYTES_MAX: usize = limits::TEXT_BYTES_MAX;
 /// Number of last lines that are shown of a running command, and how much of its output has them.
 const LAST_LINES: usize = 3;
 const LAST_LINES_BYTES: usize = 2 << 10;
-/// Time without a key before a search begins.
+/// Time since the last key after which a search begins.
 const SEARCH_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum number of sessions that the picker lists.
 const SESSIONS_MAX: usize = 500;

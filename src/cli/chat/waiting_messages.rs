@@ -14,7 +14,7 @@ struct WaitingMessage {
     delivery: Delivery,
 }
 
-/// The messages, oldest first.
+/// The messages that wait, oldest first.
 #[derive(Default)]
 pub(crate) struct WaitingMessages(Vec<WaitingMessage>);
 

@@ -9,7 +9,7 @@ const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,
 
 /** Maximum number of sessions that a search finds. */
 const FOUND_MAX = 200;
-/** Time without a key before the texts of the sessions are searched, in milliseconds. */
+/** Time since the last key after which the texts of the sessions are searched, in milliseconds. */
 const SEARCH_PAUSE_MS = 200;
 
 /** The row of an agent in a terminal. */
