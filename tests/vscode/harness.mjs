@@ -421,16 +421,30 @@ export class Window {
     return this.row("Sessions", title);
   }
 
-  /** Chooses an entry of a row's context menu. */
+  /**
+   * Chooses an entry of a row's context menu. Repeated if the menu does not open or closes at once,
+   * which happens when the tree is drawn anew in the meantime.
+   */
   async menu(row, entry) {
     const item = this.page.locator(".monaco-menu .action-item", { hasText: entry }).first();
-    await row.click({ button: "right" });
-    await item.waitFor();
+    await repeated(async (timeout) => {
+      await this.dismiss();
+      return (await succeeds(row.click({ button: "right", timeout }))) && succeeds(item.waitFor({ timeout }));
+    }, `the menu with ${entry}`);
     // A menu ignores a click right after it has opened.
     await repeated(async (timeout) => {
       await succeeds(item.click({ timeout }));
       return !(await item.isVisible());
     }, `the entry ${entry}`);
+  }
+
+  /** Presses a button that a row of a tree shows under the pointer, until `next` is visible. */
+  async rowAction(row, label, next) {
+    const action = row.locator(`.actions a[aria-label^="${label}"]`);
+    await repeated(async (timeout) => {
+      if (await succeeds(row.hover({ timeout }))) await succeeds(action.click({ timeout }));
+      return succeeds(next(timeout));
+    }, label);
   }
 
   async text(frame, selector) {

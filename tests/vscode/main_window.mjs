@@ -292,9 +292,9 @@ export const CASES = {
     const row = await window.row("Changed Files", "back.txt");
     await row.click();
     await window.page.locator(".tab.active", { hasText: "back.txt (changes of the session)" }).waitFor();
-    await row.hover();
-    await row.locator('.actions a[aria-label^="Revert File"]').click();
-    await window.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Revert" }).click();
+    const revert = window.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Revert" });
+    await window.rowAction(row, "Revert File", (timeout) => revert.waitFor({ timeout }));
+    await revert.click();
     await until(() => editor.read("back.txt") === "before\n", "reverted");
     const tab = window.page.locator(".tab.active:not(.dirty)", { hasText: "back.txt (changes of the session)" });
     await tab.locator(".tab-actions a").first().click();
@@ -459,9 +459,7 @@ export const CASES = {
     }
     const first = await window.row("Changed Files", "kept1.txt");
     await window.row("Changed Files", "kept2.txt");
-    await first.hover();
-    await first.locator('.actions a[aria-label^="Keep Changes of File"]').click();
-    await first.waitFor({ state: "detached" });
+    await window.rowAction(first, "Keep Changes of File", (timeout) => first.waitFor({ state: "detached", timeout }));
     await window.prompt("Third");
     await answer(frame, "Allow");
     await frame.locator(".message.assistant", { hasText: "Three." }).waitFor();
@@ -558,10 +556,11 @@ export const CASES = {
     await window.rests(frame);
     const row = await window.tree("To be renamed");
     await window.menu(row, "Rename…");
-    await window.input().fill("Renamed");
+    // Not a part of the former title, which the tree may still show.
+    await window.input().fill("Another title");
     await window.input().press("Enter");
-    const renamed = await window.tree("Renamed");
-    await frame.locator("#title", { hasText: "Renamed" }).waitFor();
+    const renamed = await window.tree("Another title");
+    await frame.locator("#title", { hasText: "Another title" }).waitFor();
     await window.menu(renamed, "Delete…");
     await window.page.locator(".monaco-dialog-box .monaco-button", { hasText: "Delete" }).click();
     await renamed.waitFor({ state: "detached" });
