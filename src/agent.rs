@@ -15,6 +15,7 @@ mod request;
 mod run;
 mod setup;
 mod step;
+mod title;
 
 pub(crate) use messages::UNATTENDED;
 pub(crate) use native::NativeAgents;

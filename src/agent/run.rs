@@ -1,5 +1,6 @@
 //! Runs a turn: request an answer from the model, run its tool calls, repeat.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
@@ -13,6 +14,7 @@ use super::native_agent::NativeAgent;
 use super::plan_approval::PlanApproval;
 use super::repetition::{CallPattern, RepeatedText, Repetition, RepetitionGuard};
 use super::step::{REPEATED, Steps, empty_twice};
+use super::title;
 use crate::agent::bundle;
 use crate::agent::local_commands;
 use crate::content::{StepOutcome, StopReason};
@@ -38,7 +40,8 @@ pub(in crate::agent) async fn run(agent: &NativeAgent, turn: &Turn) -> Result<St
         agent.update_servers(turn, &environment).await?;
         verify::check_clean(turn, &environment).await?;
         environment.changes.begin(review::is_on(&environment), verify::is_active(&environment));
-        let ended = TurnRun::answer(agent, turn, &environment, &budget).await;
+        let answer = pin!(TurnRun::answer(agent, turn, &environment, &budget));
+        let ended = title::beside(turn, &environment, &budget, answer).await;
         review::review_changes(turn, &environment, budget.stops_work()).await?;
         ended
     };

@@ -139,7 +139,7 @@ pub struct ModelSettings {
 pub struct RoleSettings {
     /// Answers in the mode `plan`.
     pub plan: Option<String>,
-    /// Writes summaries, if the conversation fits into its context window.
+    /// Writes summaries, if the conversation fits into its context window, and titles of sessions.
     pub small: Option<String>,
     /// Works in subagents whose definition names no model.
     pub subagent: Option<String>,

@@ -7,7 +7,7 @@ pub(crate) mod execute;
 pub mod form_answer;
 pub mod form_options;
 pub(crate) mod hooks;
-pub(super) mod model_query;
+pub(crate) mod model_query;
 pub(super) mod nested_instructions;
 pub(super) mod order;
 pub(crate) mod permission;

@@ -48,6 +48,8 @@ pub struct Turn {
     pub cancel: CancellationToken,
     /// The messages that start the turn: queued messages, then the prompt.
     pub prompt: Vec<Part>,
+    /// The title that the session got from the prompt.
+    pub derived_title: Option<String>,
     pub(in crate::session) broker: Arc<Broker>,
     /// Permission requests wait until this time for clients of other processes.
     pub(in crate::session) responders_wait_until: Option<Instant>,

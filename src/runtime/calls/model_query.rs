@@ -1,5 +1,5 @@
-//! Requests of MCP servers to the session's model (`sampling/createMessage`). They do not contain
-//! the conversation, and are not part of it.
+//! Requests to a model that do not contain the conversation and are not part of it. MCP servers send
+//! them to the session's model (`sampling/createMessage`).
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::call_host::{CallOutcome, ServedCall};
+use super::call_host::{CallHost, CallOutcome, ServedCall};
 use super::hooks::RequestHooks;
 use super::permission::Check;
 use crate::config::AccessKind;
@@ -17,6 +17,7 @@ use crate::event::{Body, UsageUpdate};
 use crate::model::{Block, Chunk, Message, Model, Request};
 use crate::options::Thinking;
 use crate::permission::Access;
+use crate::runtime::environment::session_environment::SessionEnvironment;
 use crate::runtime::services::model_error;
 use crate::toolkit::{AnyCall, PreparedCall, ToolContext, ToolError, ToolOutput, mcp_tool_names};
 
@@ -60,10 +61,7 @@ pub(in crate::runtime) async fn answer(
         received = receive(&*model, request, limit) => received,
     };
     if let Some(usage) = usage {
-        let (id, settings) = (model.id().to_owned(), &call.environment.loaded.settings);
-        let cost = call.environment.services.price(&id, settings).await.map(|price| price.cost(&usage));
-        let (context_tokens, context_window) = (call.host.context_tokens(), model.context_window());
-        call.host.emit(Body::UsageUpdated(UsageUpdate { model: id, usage, cost, context_tokens, context_window })).await;
+        record_usage(call.host, call.environment, &*model, usage).await;
     }
     reply
 }
@@ -123,8 +121,18 @@ impl AnyCall for QueryCall {
     }
 }
 
+/// Records the usage of a request that is not part of the conversation.
+pub(crate) async fn record_usage(host: &dyn CallHost, environment: &SessionEnvironment, model: &dyn Model, usage: Usage) {
+    let id = model.id().to_owned();
+    let cost = environment.services.price(&id, &environment.loaded.settings).await.map(|price| price.cost(&usage));
+    // The context is that of the conversation.
+    let context_window = environment.model().map_or(0, |model| model.context_window());
+    let context_tokens = host.context_tokens();
+    host.emit(Body::UsageUpdated(UsageUpdate { model: id, usage, cost, context_tokens, context_window })).await;
+}
+
 /// Receives an answer of at most `limit` bytes. Also returns its usage.
-async fn receive(model: &dyn Model, request: Request, limit: usize) -> (Result<ModelReply, String>, Option<Usage>) {
+pub(crate) async fn receive(model: &dyn Model, request: Request, limit: usize) -> (Result<ModelReply, String>, Option<Usage>) {
     let (mut text, mut stop, mut usage) = (String::new(), StopReason::EndTurn, None::<Usage>);
     let mut so_far = None;
     let mut stream = model.stream(request);

@@ -44,6 +44,7 @@ impl OwnedSession {
             clients,
             cancel,
             prompt: Vec::new(),
+            derived_title: None,
             broker,
             responders_wait_until: None,
             external: input.external,
@@ -192,6 +193,7 @@ impl RunningTurn {
         let queue = self.session.core().take(|number, queued| queued.auto_run && number < after);
         let untitled = turn.log.state(|state| state.settings.title.is_none());
         if let Some(title) = title_of(&message.parts).filter(|_| untitled) {
+            turn.derived_title = Some(title.clone());
             turn.emit(Body::SessionUpdated { change: SessionChange { title: Some(title), ..Default::default() } }).await;
         }
         let agent = &self.session.agent;

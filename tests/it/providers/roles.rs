@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use harness::steps::{calls, task};
+use harness::steps::{bash, calls, task};
 use harness::{Home, Reply};
 
 /// The models of the requests of a session and of its subagents, in order.
@@ -157,4 +157,57 @@ async fn roles_do_not_replace_each_other() {
     assert_eq!(models(&log).last(), Some(&own.as_str()), "{log:?}");
     let summary = log.iter().find(|event| event["body"]["type"] == "compaction.completed").unwrap();
     assert_eq!(summary["body"]["summary"], "the summary", "{summary}");
+}
+
+/// Returns the title of a session.
+fn title(events: &[Value]) -> &str {
+    let titles = events.iter().filter(|event| event["body"]["type"] == "session.updated");
+    titles.filter_map(|event| event["body"]["title"].as_str()).next_back().unwrap()
+}
+
+/// The model of the role `small` writes the title of a new session, once. An answer that is no title,
+/// and a model that fails, leave the title that was derived from the prompt.
+#[tokio::test]
+async fn small_model_writes_the_title() {
+    // The answer, the title, and the number of requests whose usage counts.
+    let cases = [
+        (json!([{"text": "\"Repair the parser\"\n"}]), "Repair the parser", 1),
+        (json!([{"text": "Certainly.\nThe parser has a bug."}]), "The parser fails", 1),
+        // The stream ends before it reports its usage.
+        (json!([{"text": "word ".repeat(200)}]), "The parser fails", 0),
+        (json!([{"error": {"status": 401, "times": 9}, "text": "never"}]), "The parser fails", 0),
+    ];
+    for (steps, expected, usages) in cases {
+        let home = Home::new();
+        let (own, small) = (home.script(json!([{"text": "done"}, {"text": "again"}])), home.script(steps));
+        home.config(&format!("[roles]\nsmall = \"{small}\"\n"));
+        let mut agent = home.start(&["--model", &own]).await;
+        agent.call("initialize", json!({"protocolVersion": 1})).await;
+        let session = agent.new_session(&home).await;
+        agent.turn(&session, "The parser fails").await;
+        agent.turn(&session, "go on").await;
+        agent.finish().await;
+        let log = home.log(&session).await;
+        assert_eq!((title(&log), models(&log)), (expected, vec![own.as_str(), &own]));
+        let is_used = |event: &&Value| event["body"]["type"] == "usage.updated" && event["body"]["model"] == small.as_str();
+        assert_eq!(log.iter().filter(is_used).count(), usages);
+    }
+}
+
+/// A title that a client sets while the first turn runs is not replaced.
+#[tokio::test]
+async fn title_of_a_client_stays() {
+    let home = Home::new();
+    let own = home.script(json!([bash("until test -e go; do sleep 0.01; done"), {"text": "done"}]));
+    let small = home.script(json!([{"text": "Of the model", "delay_ms": 500, "chunk_chars": 4}]));
+    home.config(&format!("[roles]\nsmall = \"{small}\"\n"));
+    let mut agent = home.start(&["--model", &own, "--mode", "auto"]).await;
+    agent.call("initialize", json!({"protocolVersion": 1})).await;
+    let session = agent.new_session(&home).await;
+    let prompt = agent.prompt(&session, "The parser fails").await;
+    agent.call("session/set_title", json!({"sessionId": session, "title": "Of the client"})).await;
+    home.put("go", "");
+    agent.answer(&prompt).await.unwrap();
+    agent.finish().await;
+    assert_eq!(title(&home.log(&session).await), "Of the client");
 }
