@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use crate::content::{Part, ToolContent};
+use crate::event::ChildLabel;
 use crate::id::ToolCallId;
 use crate::transcript::TranscriptBlock;
 
@@ -22,6 +23,8 @@ pub(crate) struct TurnActivity {
     model: String,
     /// Input and output tokens of the turn so far.
     tokens: u64,
+    /// The running subagents of the session, in the order of their starts.
+    pub subagents: Vec<ChildLabel>,
 }
 
 /// An operation that takes time.
@@ -81,6 +84,10 @@ impl TurnActivity {
                 }
             }
             TranscriptBlock::ToolEnd(end) => self.calls.retain(|call| call.id != *end.id),
+            TranscriptBlock::SubagentStart(child) => self.subagents.push((*child).clone()),
+            TranscriptBlock::SubagentEnd(child, _) => {
+                self.subagents.retain(|running| running.child_session_id != child.child_session_id);
+            }
             TranscriptBlock::TurnEnd { .. } => (self.calls, self.waiting) = (Vec::new(), None),
             _ => {}
         }

@@ -6,6 +6,8 @@ use base64::Engine;
 use clap::ValueEnum;
 
 use crate::config::{Environment, ProgramStatus};
+use crate::event::ChildLabel;
+use crate::id::SessionId;
 use crate::terminal_text::output_line;
 
 /// Minimum duration of a turn whose end is notified.
@@ -34,6 +36,8 @@ pub(crate) struct Notifier {
     states: bool,
     /// The state that was reported last.
     reported: String,
+    /// The ids of the subagents whose states were reported.
+    subagents: Vec<String>,
     /// The terminal has the focus, as far as it reports this.
     pub focused: bool,
 }
@@ -49,7 +53,7 @@ impl Notifier {
             ProgramStatus::Off => false,
         };
         let messages = messages && mode == NotifyMode::Auto;
-        Notifier { mode, messages, states, reported: String::new(), focused: true }
+        Notifier { mode, messages, states, reported: String::new(), subagents: Vec::new(), focused: true }
     }
 
     /// Returns the report of a state, if the terminal shows states and this one is new. `title` is
@@ -58,9 +62,7 @@ impl Notifier {
         if !self.states {
             return String::new();
         }
-        let encoded = base64::engine::general_purpose::STANDARD.encode(line(title).as_bytes());
-        let title = if title.is_empty() { String::new() } else { format!(":title={encoded}") };
-        let report = format!("\x1b]7501;state={state}:app=nuncio{title}\x07");
+        let report = program_report(state, title);
         if report == self.reported {
             return String::new();
         }
@@ -68,9 +70,32 @@ impl Notifier {
         report
     }
 
-    /// Returns the report that the program has ended.
-    pub(crate) fn program_ends(&self) -> String {
-        if self.states { "\x1b]7501;state=clear\x07".into() } else { String::new() }
+    /// Returns the reports about the subagents that started or ended since the last ones, if the
+    /// terminal shows states.
+    pub(crate) fn subagent_status(&mut self, running: &[ChildLabel]) -> String {
+        if !self.states {
+            return String::new();
+        }
+        let named: Vec<(String, &ChildLabel)> = running.iter().map(|child| (report_id(&child.child_session_id), child)).collect();
+        let mut reports = String::new();
+        self.subagents.retain(|id| {
+            let runs = named.iter().any(|(running, _)| running == id);
+            reports += &if runs { String::new() } else { format!("\x1b]7501;state=clear:id={id}\x07") };
+            runs
+        });
+        for (id, child) in named {
+            if !self.subagents.contains(&id) {
+                reports += &program_report(&format!("working:id={id}"), &child.title);
+                self.subagents.push(id);
+            }
+        }
+        reports
+    }
+
+    /// Returns the reports that the program and its subagents have ended.
+    pub(crate) fn program_ends(&mut self) -> String {
+        let subagents = self.subagent_status(&[]);
+        if self.states { format!("{subagents}\x1b]7501;state=clear\x07") } else { String::new() }
     }
 
     /// Returns the notification that a permission request waits.
@@ -89,6 +114,19 @@ impl Notifier {
         }
         Some(if self.messages { format!("\x1b]9;{}\x07", line(text)) } else { "\x07".into() })
     }
+}
+
+/// Returns the report of the state of the program or of a part of it.
+fn program_report(state: &str, title: &str) -> String {
+    let encoded = base64::engine::general_purpose::STANDARD.encode(line(title).as_bytes());
+    let title = if title.is_empty() { String::new() } else { format!(":title={encoded}") };
+    format!("\x1b]7501;state={state}:app=nuncio{title}\x07")
+}
+
+/// Returns the id of a subagent in reports: its session's, which is too long, without the prefix.
+fn report_id(session: &SessionId) -> String {
+    let id = session.as_str();
+    id.rsplit('_').next().unwrap_or(id).into()
 }
 
 /// Saves the title of the terminal, and restores it.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{SIZE, answer, chat, end};
 use harness::Home;
-use harness::steps::bash_call;
+use harness::steps::{bash, bash_call, calls, task};
 
 #[tokio::test]
 async fn keys_of_actions_are_chosen_and_listed() {
@@ -143,4 +143,26 @@ async fn state_is_reported_to_the_terminal() {
     let home = Home::new();
     let terminal = chat(&home, json!([]), &[]).await;
     assert!(!end(terminal).await.contains("]7501;"));
+}
+
+/// A subagent has a state of its own, from its start to its end.
+#[tokio::test]
+async fn subagents_are_reported_to_the_terminal() {
+    let home = Home::new();
+    let sub = home.script(json!([bash("until test -e go; do sleep 0.01; done"), {"text": "found"}]));
+    home.config(&format!("[chat]\nprogram_status = \"on\"\n\n[roles]\nsubagent = \"{sub}\"\n"));
+    let agents = home.data().join("agents");
+    std::fs::create_dir_all(&agents).unwrap();
+    std::fs::write(agents.join("plain.md"), "---\ndescription: Finds things\n---\nFind.\n").unwrap();
+    let steps = json!([calls(&[task("plain", "Find it.")]), {"text": "It is found.\n"}]);
+    let mut terminal = chat(&home, steps, &["--mode", "auto"]).await;
+    terminal.say("go\r").await;
+    terminal.until_screen("Find it.", SIZE).await;
+    home.put("go", "");
+    terminal.until_screen(" tokens in, ", SIZE).await;
+    let shown = end(terminal).await;
+    let begins = shown.split("\u{1b}]7501;state=working:id=").nth(1).unwrap_or_else(|| panic!("{shown:?}"));
+    let id = begins.split(':').next().unwrap();
+    assert_eq!(id.len(), 32, "{id}");
+    assert_eq!(shown.matches(&format!("]7501;state=clear:id={id}\u{7}")).count(), 1, "{shown:?}");
 }
