@@ -119,6 +119,7 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
     let notifier = Notifier::new(options.notify, settings.program_status, &app.services.environment);
     let mut view = ChatView::new(renderer, colour, notifier, app.places.data.join("chat-history.ndjson"), KeyTable::new(settings));
     view.plain = options.plain;
+    view.status_columns_max = frame::status_columns_max(&app.services.environment);
     let session = ChatSession::follow(client.clone(), id.clone(), 0).await?;
     let (draft, _) = Draft::open(session::draft_directory(&client, &id));
     let (tasks, updates) = ChatTasks::new(client);

@@ -17,10 +17,10 @@ TYPED = ["a", "word ", "and more words " * 3, "\n"]
 LINES = 60
 
 
-def chat(nuncio, home, steps, columns=80):
-    """Starts a chat with a scripted model, and waits until it takes keys."""
+def chat(nuncio, home, steps, columns=80, program="vscode"):
+    """Starts a chat with a scripted model in a terminal of this name, and waits until it takes keys."""
     command = prepare(home, steps, nuncio, "auto")
-    terminal = Recorder(command, f"{home}/work", environment(home), 24, columns)
+    terminal = Recorder(command, f"{home}/work", {**environment(home), "TERM_PROGRAM": program}, 24, columns)
     try:
         until_ready(terminal, 0)
     except BaseException:
@@ -44,7 +44,7 @@ class Storm:
 
     def __init__(self, terminal, chance, heights, widths):
         self.terminal, self.random, self.heights, self.widths = terminal, chance, heights, widths
-        self.resizes, self.text = 0, ""
+        self.resizes, self.narrowings, self.text = 0, 0, ""
         # The most rows that the composer has had: a frame with them may not be drawn yet.
         self.tallest = 1
 
@@ -52,6 +52,7 @@ class Storm:
         if self.heights and self.random.random() < 0.4:
             columns = self.random.randrange(*self.widths) if self.widths else self.terminal.columns
             lowest = max(HEIGHTS[0], OTHER_ROWS + self.tallest + 1)
+            self.narrowings += columns < self.terminal.columns
             self.resizes += self.terminal.resize(self.random.randrange(lowest, HEIGHTS[1]), columns)
         elif self.random.random() < 0.15:
             # Ctrl-C without a text stops the turn.
@@ -72,11 +73,11 @@ class Storm:
         return self.terminal.until(words, start, size=self.random.randrange(100, 4096), after_read=self.act)
 
 
-def record(nuncio, home, seed, heights, widths, longest):
+def record(nuncio, home, seed, heights, widths, longest, program):
     """Records one conversation. Returns its description and what it should show."""
     chance = random.Random(seed)
     conversation = Conversation(chance, LINES, longest)
-    terminal = chat(nuncio, home, conversation.steps, widths[1] if widths else 80)
+    terminal = chat(nuncio, home, conversation.steps, widths[1] if widths else 80, program)
     try:
         storm = Storm(terminal, chance, heights, widths)
         start = len(terminal.output)
@@ -95,4 +96,4 @@ def record(nuncio, home, seed, heights, widths, longest):
         code = terminal.end()
     finally:
         terminal.close()
-    return terminal, conversation, storm.resizes, code
+    return terminal, conversation, storm, code

@@ -13,14 +13,17 @@ use crate::cli::terminal::activity::CurrentWork;
 use crate::cli::terminal::amounts::tokens;
 use crate::cli::terminal::lines::QUIET;
 use crate::cli::terminal::status_line::MARKS;
-use crate::config::EditingMode;
+use crate::config::{EditingMode, Environment};
 use crate::id::ToolCallId;
 use crate::options::Mode;
 use crate::terminal_text::output_line;
 
-/// Maximum width of the rows. A row that is wider than the terminal after a resize leaves remains
-/// in the scrollback.
+/// Maximum width of the rows but for the last one. A row that is wider than the terminal after a
+/// resize leaves remains in the scrollback.
 const ROWS_COLUMNS_MAX: usize = 78;
+/// Terminals that move the cursor to another row when they wrap one below it (xterm.js), by
+/// `TERM_PROGRAM`.
+const MOVE_CURSOR: [&str; 3] = ["vscode", "Hyper", "Tabby"];
 /// Maximum number of rows of a permission request.
 const REQUEST_ROWS: usize = 20;
 /// Maximum number of rows of running calls.
@@ -29,6 +32,13 @@ const CALL_ROWS: usize = 4;
 /// when the terminal becomes lower than they are.
 const PARTIAL_ROWS: usize = 1;
 
+/// Returns the maximum width of the status row. It is below the cursor, so that most terminals may
+/// wrap it.
+pub(super) fn status_columns_max(environment: &Environment) -> usize {
+    let moves = environment.get("TERM_PROGRAM").is_some_and(|name| MOVE_CURSOR.contains(&name));
+    if moves { ROWS_COLUMNS_MAX } else { usize::MAX }
+}
+
 impl ChatView {
     /// Prints the complete lines, and draws the rows below them, or the list on the alternate
     /// screen.
@@ -36,6 +46,7 @@ impl ChatView {
         self.drawn_for = (self.is_quiet(), self.quits_within().is_some());
         let state = self.program_state();
         self.control += &self.notifier.program_status(state, self.info.title.as_deref().unwrap_or_default());
+        self.control += &self.notifier.subagent_status(&self.activity.subagents);
         screen.control(&std::mem::take(&mut self.control));
         let size = crossterm::terminal::size().ok().filter(|(columns, height)| *columns > 0 && *height > 0);
         let (columns, height) = size.unwrap_or((80, 24));
@@ -51,11 +62,12 @@ impl ChatView {
             None => {}
         }
         let finished = self.output.take_complete();
-        let (rows, cursor) = self.rows((columns - 1).min(ROWS_COLUMNS_MAX), height);
+        let (mut rows, cursor) = self.rows((columns - 1).min(ROWS_COLUMNS_MAX), height);
+        rows.push(self.status_row((columns - 1).min(self.status_columns_max)));
         screen.draw(&finished, rows, cursor, (columns, height));
     }
 
-    /// Returns the rows, and the row and column of the cursor.
+    /// Returns the rows above the status row, and the row and column of the cursor.
     fn rows(&self, columns: usize, height: usize) -> (Vec<String>, (usize, usize)) {
         let preview = self.renderer.preview();
         let mut rows: Vec<String> =
@@ -83,7 +95,6 @@ impl ChatView {
         if !self.status_text.is_empty() {
             rows.push(self.dim(&shortened(&format!("  {}", self.status_text), columns)));
         }
-        rows.push(self.status_row(columns));
         (rows, cursor)
     }
 

@@ -104,6 +104,7 @@ pub(crate) struct ChatView {
     pub vim: VimState,
     /// The text above the status row.
     pub status_text: String,
+    pub status_columns_max: usize,
     /// The newest turn that ended since the session is shown has failed.
     pub failed: Option<bool>,
 }
@@ -154,6 +155,7 @@ impl ChatView {
             keys,
             vim: VimState::default(),
             status_text: String::new(),
+            status_columns_max: usize::MAX,
             failed: None,
         }
     }
