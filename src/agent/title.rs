@@ -28,7 +28,7 @@ const INSTRUCTIONS: &str = "You write titles of conversations with a coding agen
                             without quotes and without a full stop. Answer with the title alone.";
 
 /// Runs the work of a turn. If the turn gave the session a title, the model of the role `small`
-/// writes a better one meanwhile.
+/// writes a better one at the same time.
 pub(super) async fn beside(
     turn: &Turn,
     environment: &SessionEnvironment,
@@ -55,7 +55,7 @@ pub(super) async fn beside(
 }
 
 /// Asks the model for a title, and replaces the one that was derived from the prompt, unless a
-/// client has changed it meanwhile.
+/// client has changed it since.
 async fn replace(turn: &Turn, environment: &SessionEnvironment, budget: &TurnBudget<'_>, derived: &str, small: &str) -> Result<()> {
     let (services, settings) = (&environment.services, &environment.loaded.settings);
     let model = services.models.open(small, settings).await.map_err(model_error)?;

@@ -1,5 +1,5 @@
-//! Requests to a model that do not contain the conversation and are not part of it. MCP servers send
-//! them to the session's model (`sampling/createMessage`).
+//! Requests to a model that do not contain the conversation and are not part of it. MCP servers
+//! send them to the session's model (`sampling/createMessage`).
 
 use std::sync::Arc;
 
