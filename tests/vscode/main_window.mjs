@@ -829,8 +829,21 @@ export const CASES = {
     await window.command("nuncio: Open Conversation in an Editor Tab");
     await window.page.locator(".tab", { hasText: "Show everything" }).waitFor();
     const isShown = () => document.body?.classList.contains("in-editor") && !!document.querySelector(".message.assistant") && document.getElementById("conversation").textContent.includes("Done.");
-    await until(async () => (await Promise.all(window.page.frames().map((frame) => frame.evaluate(isShown).catch(() => false)))).includes(true), "the conversation in the tab");
-    await window.screenshot("tab");
+    const tab = await until(async () => {
+      for (const frame of window.page.frames()) if (await frame.evaluate(isShown).catch(() => false)) return frame;
+      return null;
+    }, "the conversation in the tab");
+    const size = window.page.viewportSize();
+    for (const width of [640, 1280]) {
+      // The side bar and the borders have the rest of the window.
+      const rest = window.page.viewportSize().width - (await tab.evaluate(() => innerWidth));
+      await window.page.setViewportSize({ ...size, width: width + rest });
+      await until(async () => Math.abs((await tab.evaluate(() => innerWidth)) - width) < 10, `the tab has ${width} px`);
+      equal(await tab.evaluate(() => document.documentElement.scrollWidth > innerWidth), false, `sideways in ${width} px`);
+      equal(await violations(tab), [], `what axe finds in ${width} px`);
+      await window.screenshot(`tab-${width}`);
+    }
+    await window.page.setViewportSize(size);
     await window.page.locator(".tab", { hasText: "Show everything" }).locator(".tab-actions a").first().click();
   },
 };
