@@ -221,7 +221,8 @@ impl Round {
         let mut ended: Vec<EndedCall> = Vec::new();
         while let Some(call) = calls.next() {
             let mut group = vec![call];
-            while group[0].is_concurrent()
+            while calls.peek().is_some()
+                && group[0].is_concurrent()
                 && let Some(next) = calls.next_if(ToolCall::is_concurrent)
             {
                 group.push(next);

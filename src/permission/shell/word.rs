@@ -232,7 +232,14 @@ impl WordReader<'_> {
 
 /// Returns whether `word` is one of the space-separated `words`.
 pub(crate) fn is_one_of(words: &str, word: &str) -> bool {
-    words.split_whitespace().any(|one| one == word)
+    let (words, word) = (words.as_bytes(), word.as_bytes());
+    let Some(first) = word.first() else { return false };
+    let is_end = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_whitespace);
+    let is_at = |at: usize| {
+        let before = at.checked_sub(1).map(|before| &words[before]);
+        is_end(before) && words[at..].starts_with(word) && is_end(words.get(at + word.len()))
+    };
+    memchr::memchr_iter(*first, words).any(is_at) && !word.iter().any(u8::is_ascii_whitespace)
 }
 
 /// Options without a value that are often the last one before `--`.
