@@ -1,5 +1,5 @@
-//! `nuncio chat` of the built binary on a pseudo terminal: time to the first frame, time from a key
-//! to the screen while text streams, CPU while idle, resident memory with a long session.
+//! `nuncio chat` of the built binary on a pseudo terminal: time to the first frame, from a key to the
+//! screen while text and code stream, and to coloured code; CPU while idle; memory with a long session.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use process::{binary, cpu, resident_kib};
+use process::{anonymous_kib, binary, cpu, resident_kib, wakeups};
 use serde_json::{Value, json};
 
 /// Maximum time until expected output.
@@ -95,37 +95,95 @@ fn main() {
     let (half, most) = median((0..40).map(first_frame).collect());
     println!("first frame            {half:8.1} ms   p95 {most:.1}");
 
-    // 200,000 deltas, so that they last longer than the keys, one every 10 ms.
-    let text: String = (0..200_000).map(|number| format!("word{number:06} ")).collect();
+    keys_while_code_streams();
+    coloured_blocks();
+    idle();
+    long_session();
+}
+
+/// Presses 300 keys, one each time that another part of 200,000 deltas of text and code was shown.
+fn keys_while_code_streams() {
+    const KEYS: usize = 300;
+    const DELTAS: usize = 200_000;
+    let word = |number: usize| match number % 100 {
+        0 => format!("word{number:06}\n\n```rust\n"),
+        99 => format!("word{number:06}\n```\n\n"),
+        rest if rest % 8 == 7 => format!("word{number:06}\n"),
+        _ => format!("word{number:06} "),
+    };
+    let text: String = (0..DELTAS).map(word).collect();
     let (dir, model) = world(&json!([{ "text": text, "chunk_chars": 11 }]));
     let mut chat = Chat::start(dir.path(), &["chat", "--model", &model]);
     chat.until("/help", 0);
     chat.terminal.write_all(b"go\r").unwrap();
-    chat.until("word000010", 0);
-    let mut times = Vec::new();
-    for number in 0..60 {
+    let (mut times, mut last) = (Vec::new(), 0);
+    let streamed = Instant::now();
+    for number in 0..KEYS {
+        // The last word that was shown.
+        while last < number * (DELTAS - 2_000) / KEYS {
+            let start = chat.shown.len();
+            chat.until("word", start.saturating_sub(16));
+            let shown = String::from_utf8_lossy(&chat.shown[start.saturating_sub(16)..]).into_owned();
+            let words = shown.split("word").skip(1).filter_map(|rest| rest.get(..6)?.parse::<usize>().ok());
+            last = words.max().unwrap_or(0).max(last);
+        }
         let (start, letter) = (chat.shown.len(), [b'A' + (number % 26) as u8]);
         let started = Instant::now();
         chat.terminal.write_all(&letter).unwrap();
         chat.until(std::str::from_utf8(&letter).unwrap(), start);
         times.push(started.elapsed());
-        std::thread::sleep(Duration::from_millis(10));
+        if number % 50 == 49 {
+            // Ctrl-U: a text of several rows would take longer.
+            chat.terminal.write_all(b"\x15").unwrap();
+        }
     }
-    let streaming = !chat.shown.windows(10).any(|window| window == b"word199999");
     let (half, most) = median(times);
-    println!("key to screen          {half:8.1} ms   p95 {most:.1}   (still streaming at the end: {streaming})");
+    let seconds = streamed.elapsed().as_secs_f64();
+    println!("key to screen          {half:8.1} ms   p95 {most:.1}   ({KEYS} keys in {seconds:.1} s, up to delta {last})");
     chat.until("tokens in", 0);
     chat.end();
+}
 
+/// Compares answers that consist of a block of code, with and without a language.
+fn coloured_blocks() {
+    let block = |language: &str, name: &str| {
+        let lines: String = (0..100).map(|line| format!("let value_{line}: u32 = compute(\"{name}\", {line}); // a line\n")).collect();
+        json!({ "text": format!("```{language}\n{lines}fn end_{name}() {{}}\n```\n"), "chunk_chars": 20_000 })
+    };
+    let names = ["warm", "plain", "first", "second", "third"];
+    let languages = ["", "", "rust", "rust", "rust"];
+    let steps: Vec<Value> = names.iter().zip(languages).map(|(name, language)| block(language, name)).collect();
+    let (dir, model) = world(&json!(steps));
+    let mut chat = Chat::start(dir.path(), &["chat", "--model", &model]);
+    chat.until("/help", 0);
+    let mut times = Vec::new();
+    for name in names {
+        let start = chat.shown.len();
+        let started = Instant::now();
+        chat.terminal.write_all(b"go\r").unwrap();
+        chat.until(&format!("end_{name}"), start);
+        times.push(started.elapsed().as_secs_f64() * 1e3);
+        chat.until("tokens in", start);
+        chat.until("? keys", start);
+    }
+    let [_, plain, first, second, third] = times[..] else { unreachable!() };
+    println!("100 lines of code      {plain:8.1} ms without colours; first {first:.1}, then {second:.1} and {third:.1} with them");
+    chat.end();
+}
+
+fn idle() {
     let (dir, model) = world(&json!([]));
     let mut chat = Chat::start(dir.path(), &["chat", "--model", &model]);
     chat.until("/help", 0);
     std::thread::sleep(Duration::from_secs(2));
-    let before = cpu(&chat.child);
+    let (before, woken) = (cpu(&chat.child), wakeups(&chat.child));
     std::thread::sleep(Duration::from_secs(10));
-    println!("CPU while idle for 10 s {:6.0} ms", (cpu(&chat.child) - before) * 1e3);
+    let (time, woken) = ((cpu(&chat.child) - before) * 1e3, wakeups(&chat.child) - woken);
+    println!("idle for 10 s          {time:8.0} ms CPU, threads woke {woken} times");
     chat.end();
+}
 
+fn long_session() {
     // 5,000 turns: 10,000 messages.
     let steps: Vec<Value> = (0..5_000).map(|number| json!({ "text": format!("answer {number}") })).collect();
     let (dir, model) = world(&json!(steps));
@@ -141,6 +199,7 @@ fn main() {
     let mut chat = Chat::start(dir.path(), &["chat", "-c"]);
     chat.until("answer 4999", 0);
     println!("open 10,000 messages   {:8.1} ms", started.elapsed().as_secs_f64() * 1e3);
-    println!("resident with them     {:8.1} MiB", resident_kib(&chat.child) as f64 / 1024.0);
+    let (resident, anonymous) = (resident_kib(&chat.child) as f64 / 1024.0, anonymous_kib(&chat.child) as f64 / 1024.0);
+    println!("resident with them     {resident:8.1} MiB   anonymous {anonymous:.1}");
     chat.end();
 }
