@@ -33,6 +33,7 @@ const FILES: &[File] = &[
     file("/console/actions.js", SCRIPT, include_bytes!("web/actions.js")),
     file("/console/api.js", SCRIPT, include_bytes!("web/api.js")),
     file("/console/transport.js", SCRIPT, include_bytes!("web/transport.js")),
+    file("/console/texts.js", SCRIPT, include_bytes!("web/texts.js")),
     file("/console/state.js", SCRIPT, include_bytes!("web/state.js")),
     file("/console/host.js", SCRIPT, include_bytes!("web/host.js")),
     file("/console/file.js", SCRIPT, include_bytes!("web/file.js")),

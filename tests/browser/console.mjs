@@ -15,6 +15,7 @@ import { prompting } from "./prompting.mjs";
 import { reading } from "./reading.mjs";
 import { sessions } from "./sessions.mjs";
 import { settings } from "./settings.mjs";
+import { translations } from "./translations.mjs";
 
 const HOSTILE = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>&lt;b&gt;`;
 const SLOW = Array.from({ length: 120 }, (_, index) => `word${index}`).join(" ");
@@ -73,7 +74,7 @@ const CASES = {
     equal([again.status, await again.text()], [304, ""], "a known file");
     equal((await fetch(`${server.url}/console/../console/none.js`)).status, 401, "an unknown file");
     // A vendored file has its own form.
-    for (const name of ["vendor/markdown-it", "app", "actions", "api", "host", "file", "find", "state", "live", "sessions", "groups", "scroll", "view", "tool", "places", "ask", "review", "queue", "notify", "worker", "settings", "mentions", "context", "phone", "qr", "composer", "completion", "menu", "workspaces", "comparisons", "markdown", "tokens", "highlight", "diff", "patch", "changes", "export", "results", "fields", "dom"]) {
+    for (const name of ["vendor/markdown-it", "app", "actions", "api", "host", "file", "find", "texts", "state", "live", "sessions", "groups", "scroll", "view", "tool", "places", "ask", "review", "queue", "notify", "worker", "settings", "mentions", "context", "phone", "qr", "composer", "completion", "menu", "workspaces", "comparisons", "markdown", "tokens", "highlight", "diff", "patch", "changes", "export", "results", "fields", "dom"]) {
       const script = await (await fetch(`${server.url}/console/${name}.js`)).text();
       ok(script.startsWith(name.startsWith("vendor/") ? "/*! " : "// "), `${name}.js does not say what it is`);
       ok(!/innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval\(|new Function/.test(script), `${name}.js makes markup of text`);
@@ -718,7 +719,7 @@ const CASES = {
   },
 };
 
-Object.assign(CASES, decisions(browser, server, program), prompting(browser, server), changes(browser, server), following(browser, server), commonmark(browser, server), places(browser, server), long(browser, server), sessions(browser, server), settings(browser, server), reading(browser, server), hub(browser, server, program));
+Object.assign(CASES, decisions(browser, server, program), prompting(browser, server), changes(browser, server), following(browser, server), commonmark(browser, server), places(browser, server), long(browser, server), sessions(browser, server), settings(browser, server), reading(browser, server), hub(browser, server, program), translations(browser, server, program));
 
 const only = process.argv[3];
 let passed = 0, failed = 0;

@@ -2,10 +2,11 @@
 // api.js and host.js. `node scripts/build.mjs [--dev] [--watch]`; --dev keeps names and adds source
 // maps, --watch builds again after each change of a file.
 
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
+import { texts } from "./texts.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const web = join(root, "../../src/http/web");
@@ -41,13 +42,6 @@ const bridge = {
   },
 };
 
-/** Returns the texts of the extension host, as the bundle from which translators start. */
-function texts() {
-  const sources = readdirSync(join(root, "src")).map((name) => readFileSync(join(root, "src", name), "utf8"));
-  const found = sources.flatMap((source) => [...source.matchAll(/\bt\(\s*("(?:[^"\\]|\\.)*")/g)].map(([, text]) => JSON.parse(text)));
-  return Object.fromEntries([...new Set(found)].sort().map((text) => [text, text]));
-}
-
 const common = { bundle: true, minify: !dev, sourcemap: dev ? "inline" : false, legalComments: "none", logLevel: "warning", logLimit: 5, absWorkingDir: root };
 
 rmSync(join(root, "dist"), { recursive: true, force: true });
@@ -61,7 +55,7 @@ await Promise.all([
   build({ ...common, entryPoints: ["webview/webview.css"], outfile: "dist/webview.css", loader: { ".css": "css" }, target: "chrome128", plugins: [bridge] }),
 ]);
 mkdirSync(join(root, "l10n"), { recursive: true });
-writeFileSync(join(root, "l10n/bundle.l10n.json"), `${JSON.stringify(texts(), null, 2)}\n`);
+writeFileSync(join(root, "l10n/bundle.l10n.json"), `${JSON.stringify(Object.fromEntries(texts().map((text) => [text, text])), null, 2)}\n`);
 const LICENSES = {
   "@agentclientprotocol/sdk (Apache-2.0)": join(root, "node_modules/@agentclientprotocol/sdk/LICENSE"),
   "zod (MIT)": join(root, "node_modules/zod/LICENSE"),

@@ -106,15 +106,17 @@ export class Conversation implements vscode.Disposable {
     const uri = (name: string) => this.webview.asWebviewUri(vscode.Uri.joinPath(this.extension, "dist", name)).toString();
     const nonce = randomBytes(24).toString("base64url");
     const policy = [`default-src 'none'`, `script-src 'nonce-${nonce}'`, `style-src ${this.webview.cspSource}`, `img-src data:`, `font-src ${this.webview.cspSource}`, `require-trusted-types-for 'script'`, `form-action 'none'`, `base-uri 'none'`].join("; ");
+    // VS Code has no bundle for English, and for languages without a translation.
+    const { bundle } = vscode.l10n;
     return `<!doctype html>
-<html lang="en">
+<html lang="${bundle ? escaped(vscode.env.language) : "en"}">
 <head>
   <meta charset="utf-8">
   <meta http-equiv="Content-Security-Policy" content="${policy}">
   <meta name="viewport" content="width=device-width, initial-scale=1">
   <link rel="stylesheet" href="${uri("webview.css")}">
 </head>
-<body class="home in-${this.place}${(vscode.workspace.workspaceFolders?.length ?? 0) > 1 ? "" : " single-folder"}" data-state="${escaped(JSON.stringify(this.state))}">
+<body class="home in-${this.place}${(vscode.workspace.workspaceFolders?.length ?? 0) > 1 ? "" : " single-folder"}" data-state="${escaped(JSON.stringify(this.state))}"${bundle ? ` data-texts="${escaped(JSON.stringify(bundle))}"` : ""}>
 ${page}
 <script nonce="${nonce}" src="${uri("webview.js")}"></script>
 </body>

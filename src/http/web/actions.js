@@ -5,16 +5,17 @@ import { at } from "./dom.js";
 import { fileName, jsonLines, markdown } from "./export.js";
 import { host } from "./host.js";
 import { Menu } from "./menu.js";
+import { t } from "./texts.js";
 
 /** Rows of the menu. An observer does not see those that change something. */
 const ACTIONS = [
-  { id: "copy", name: "Copy the session's id" },
-  { id: "markdown", name: "Export as Markdown" },
-  { id: "lines", name: "Export as JSON lines" },
-  { id: "rename", name: "Rename…", changes: true },
-  { id: "fork", name: "Fork", hint: "A new session with the same conversation", changes: true },
-  { id: "end", name: "Close", hint: "Cancels the running turn; the session is kept", changes: true },
-  { id: "remove", name: "Delete…", danger: true, changes: true },
+  { id: "copy", name: t`Copy the session's id` },
+  { id: "markdown", name: t`Export as Markdown` },
+  { id: "lines", name: t`Export as JSON lines` },
+  { id: "rename", name: t`Rename…`, changes: true },
+  { id: "fork", name: t`Fork`, hint: t`A new session with the same conversation`, changes: true },
+  { id: "end", name: t`Close`, hint: t`Cancels the running turn; the session is kept`, changes: true },
+  { id: "remove", name: t`Delete…`, danger: true, changes: true },
 ];
 
 export class Actions {
@@ -25,7 +26,7 @@ export class Actions {
    */
   constructor(hooks) {
     Object.assign(this, { hooks, renamed: null, removed: null });
-    this.menu = new Menu("More", {
+    this.menu = new Menu(t`More`, {
       glyph: "more",
       className: "bare",
       choices: () => ACTIONS.filter((action) => !action.changes || !hooks.observes()),
@@ -44,7 +45,7 @@ export class Actions {
 
   async copy({ id }) {
     await navigator.clipboard?.writeText(id).catch(() => {});
-    this.hooks.toast("Copied");
+    this.hooks.toast(t`Copied`);
   }
 
   markdown({ state }) {

@@ -1,6 +1,7 @@
 // Access to the server: the sign-in, calls of methods over REST, and event streams that reconnect at
 // their cursor.
 
+import { t } from "./texts.js";
 import { ApiError, backoff, decoded, Delivery } from "./transport.js";
 
 const SILENCE_MS = 40_000;
@@ -109,7 +110,7 @@ async function request(path, options) {
     [token, given] = [given, null];
     return request(path, options);
   }
-  throw new ApiError({ message: `the server returned status ${response.status}`, ...body?.error });
+  throw new ApiError({ message: t`the server returned status ${response.status}`, ...body?.error });
 }
 
 /**
@@ -141,7 +142,7 @@ export async function call(method, { _meta, ...params } = {}) {
       const text = await (await request(path, options)).text();
       return text ? JSON.parse(text) : {};
     } catch (error) {
-      if (error instanceof SyntaxError) throw new ApiError({ message: "the response is not JSON" });
+      if (error instanceof SyntaxError) throw new ApiError({ message: t`the response is not JSON` });
       if (!(error instanceof TypeError) || verb !== "CREATE" || failures === TRIES_MAX) throw error;
       await new Promise((resolve) => setTimeout(resolve, backoff(failures)));
     }

@@ -15,17 +15,18 @@ import { Notifier } from "./notify.js";
 import { Phone } from "./phone.js";
 import { listen } from "./places.js";
 import { QueueList } from "./queue.js";
-import { Sessions } from "./sessions.js";
+import { Sessions, STATUS } from "./sessions.js";
 import { Settings } from "./settings.js";
+import { t, translatePage } from "./texts.js";
 import { backoff, decoded } from "./transport.js";
 import { ConversationView } from "./view.js";
 import { Workspaces } from "./workspaces.js";
 
 at("refused").remove();
+translatePage();
 
 const LETTERS = "nuncio.letters";
-const HIDDEN_MS = 20_000;
-const LOST_MS = 800;
+const HIDDEN_MS = 20_000, LOST_MS = 800;
 
 let live = null, sessions = null, status = {}, isObserver = false, sleeping = null, started = false, starting = null;
 const lost = new Map();
@@ -116,8 +117,8 @@ function leave() {
 const wanted = () => decoded(/^#\/session\/(.+)$/.exec(location.hash)?.[1] || "") || null;
 
 function gone(error) {
-  if (refusesToken(error)) return login("The token is no longer valid.");
-  failed(error.code === "not_found" ? new Error("The session does not exist") : error);
+  if (refusesToken(error)) return login(t`The token is no longer valid.`);
+  failed(error.code === "not_found" ? new Error(t`The session does not exist`) : error);
   location.hash = "#/";
 }
 
@@ -137,7 +138,7 @@ function changed() {
   ask.update(state.asks);
   if (!state.busy) ask.rest();
   composer.draw();
-  const name = state.title || "Untitled";
+  const name = state.title || t`Untitled`;
   document.title = title(`${name} · nuncio`);
   at("title").textContent = name;
   const status = state.asks.size ? "waiting" : state.busy ? "busy" : sessions.isOpen(live.id) ? "idle" : "none";
@@ -145,16 +146,13 @@ function changed() {
   at("agent").textContent = state.agent ?? "";
   at("agent").hidden = !state.agent;
   at("cwd").className = status;
-  at("cwd").title = status === "none" ? state.cwd || "" : `${state.cwd}: ${status}`;
+  at("cwd").title = status === "none" ? state.cwd || "" : `${state.cwd}: ${STATUS[status]}`;
   plan(state.plan, state.busy);
   usage(state);
   queue.update(live.id, state.queued, state.busy);
 }
 
-function title(text) {
-  const waiting = sessions?.waiting || 0;
-  return waiting ? `(${waiting}) ${text}` : text;
-}
+const title = (text) => (sessions?.waiting ? `(${sessions.waiting}) ${text}` : text);
 
 /** Shows the plan of the running turn. */
 function plan(entries, isBusy) {
@@ -164,9 +162,9 @@ function plan(entries, isBusy) {
   const done = entries.filter((entry) => entry.status === "completed").length;
   at("plan").hidden = !isBusy || !entries.length || done === entries.length;
   const now = entries.find((entry) => entry.status === "in_progress") || entries.find((entry) => entry.status === "pending");
-  at("plan-count").textContent = `${done} of ${entries.length}`;
+  at("plan-count").textContent = t`${done} of ${entries.length}`;
   at("plan-now").textContent = now?.content || "";
-  const marks = { completed: "done", in_progress: "now", pending: "open" };
+  const marks = { completed: t`done`, in_progress: t`now`, pending: t`open` };
   fill(at("plan-entries"), entries.map(({ content, status }) => h("li", { class: status }, h("span", { class: "step" }, status === "completed" && icon("check", 12)), h("span", { class: "hidden" }, `${marks[status]}: `), content)));
 }
 
@@ -178,7 +176,8 @@ function usage({ usage: last, spent }) {
   node.querySelector("circle.used").style.strokeDashoffset = String(100 - Math.min(100, part * 100));
   node.querySelector("span").textContent = short(last.contextTokens) + (spent.cost === null ? "" : ` · ${dollars(spent.cost)}`);
   node.classList.toggle("full", part > 0.8);
-  const text = `${short(last.contextTokens)} of ${short(last.contextWindow)} tokens of context · ${short(spent.input)} in, ${short(spent.output)} out in all${spent.cost === null ? "" : ` · ${dollars(spent.cost)}`}`;
+  const facts = [t`${short(last.contextTokens)} of ${short(last.contextWindow)} tokens of context`, t`${short(spent.input)} in, ${short(spent.output)} out in all`];
+  const text = [...facts, ...(spent.cost === null ? [] : [dollars(spent.cost)])].join(" · ");
   node.title = text;
   node.setAttribute("aria-label", text);
 }
@@ -199,8 +198,8 @@ function go(id) {
 // Errors -------------------------------------------------------------------------------------------------------------------------
 
 function failed(error) {
-  if (refusesToken(error)) return login("The token is no longer valid.");
-  const reached = error instanceof TypeError ? "The server cannot be reached" : error.message;
+  if (refusesToken(error)) return login(t`The token is no longer valid.`);
+  const reached = error instanceof TypeError ? t`The server cannot be reached` : error.message;
   toast(error.hint ? `${reached}: ${error.hint}` : reached, true);
 }
 
@@ -225,7 +224,7 @@ function connection(which, word) {
 function offline(is) {
   if (document.body.classList.contains("offline") === is) return;
   document.body.classList.toggle("offline", is);
-  announce(is ? "Connection lost" : "Connected");
+  announce(is ? t`Connection lost` : t`Connected`);
 }
 
 // Authentication -----------------------------------------------------------------------------------------------------------------
@@ -282,8 +281,8 @@ async function start(credential = null) {
       loaded = await sessions.load();
     } catch (error) {
       if (starting !== mine) return;
-      if (refusesToken(error)) return login(credential?.code ? "This code was used, or is too old." : credential ? "This token is not valid for this server." : "");
-      if (error.code === "rate_limited") return login("Too many attempts: wait a moment.");
+      if (refusesToken(error)) return login(credential?.code ? t`This code was used, or is too old.` : credential ? t`This token is not valid for this server.` : "");
+      if (error.code === "rate_limited") return login(t`Too many attempts: wait a moment.`);
       offline(true);
       await new Promise((resolve) => setTimeout(resolve, backoff(failures)));
     }
@@ -298,7 +297,7 @@ async function start(credential = null) {
   offline(false);
   composer.learn(status);
   fill(at("directories"), sessions.directories.map((path) => h("option", { value: path })));
-  at("directory").placeholder = pathEnd(status.cwd || "") || "A directory that this token can use";
+  at("directory").placeholder = pathEnd(status.cwd || "") || t`A directory that this token can use`;
   notifier.begin(sessions.ordered);
   show(wanted());
   started = true;
@@ -310,7 +309,7 @@ at("directory").addEventListener("blur", ({ target }) => showEnd(target));
 at("directory").addEventListener("focus", async () => {
   const { workspaces } = await call("_nuncio/workspace/list").catch(() => ({ workspaces: [] }));
   const ready = workspaces.filter((workspace) => workspace.state === "ready" && !sessions.directories.includes(workspace.path));
-  at("directories").append(...ready.map(({ path, name }) => h("option", { value: path, label: `workspace ${name}` })));
+  at("directories").append(...ready.map(({ path, name }) => h("option", { value: path, label: t`workspace ${name}` })));
 }, { once: true });
 
 // Keys, and the window -----------------------------------------------------------------------------------------------------------
@@ -386,7 +385,7 @@ for (const node of document.querySelectorAll("[data-icon]")) node.prepend(icon(n
 at("more").append(...actions.menu.nodes);
 // Other pages with these modules, such as that of an editor, have no address and no sign-in.
 for (const id of ["show-phone", "sign-out"]) at(id).hidden = !document.querySelector("link[rel=manifest]");
-at("sign-out").addEventListener("click", async () => (await signOut(), login("You have signed out.")));
+at("sign-out").addEventListener("click", async () => (await signOut(), login(t`You have signed out.`)));
 listen((place) => host.open({ cwd: live?.state.cwd, session: live?.id, ...place }, failed));
 host.connect({
   show: go,

@@ -6,9 +6,10 @@ import { announce, at, duration, exact, fill, h, isTyping, sinceTyping } from ".
 import { host } from "./host.js";
 import { code } from "./markdown.js";
 import { Review } from "./review.js";
+import { t } from "./texts.js";
 import { contents } from "./tool.js";
 
-const TITLES = { execute: "Run this command?", edit: "Make this change?", fetch: "Open this address?", read: "Read this?" };
+const TITLES = { execute: t`Run this command?`, edit: t`Make this change?`, fetch: t`Open this address?`, read: t`Read this?` };
 const KEYS = { allow_once: "y", allow_always: "Shift+Y", reject_once: "n", reject_always: "Shift+N" };
 const BY_KEY = { y: "allow", a: "allow", n: "reject", d: "reject" };
 const LAST_MS = 60_000;
@@ -70,7 +71,7 @@ export class Ask {
     if (isNew) this.sinceMs = performance.now();
     this.draw(first, list.length);
     if (!isNew) return;
-    announce(`Waiting for you: ${exact(this.title(first)).textContent}`);
+    announce(t`Waiting for you: ${exact(this.title(first)).textContent}`);
     // Never take the focus from an input field: Escape moves it to the question.
     if (!this.hooks.observes() && !isTyping()) this.focus();
   }
@@ -84,8 +85,9 @@ export class Ask {
   }
 
   title(ask) {
-    if (isDone(ask)) return "Keep these changes?";
-    return (isOfCall(ask) && TITLES[ask.tool?.about]) || `Allow ${ask.title || ask.tool?.title || "this"}?`;
+    if (isDone(ask)) return t`Keep these changes?`;
+    const what = ask.title || ask.tool?.title;
+    return (isOfCall(ask) && TITLES[ask.tool?.about]) || (what ? t`Allow ${what}?` : t`Allow this?`);
   }
 
   /** What the request is about: the path of its file, relative to the session's directory, or a title. */
@@ -103,8 +105,8 @@ export class Ask {
     const subtitle = !isCommand && tool && !isDone(ask) && h("span", { class: "muted subtitle" }, exact(this.subject(ask)));
     this.left = h("span", { class: "muted left" });
     const changes = host.openDiff && !isDone(ask) && ask.content?.some((one) => one.type === "diff");
-    const open = changes && h("button", { type: "button", class: "quiet", onclick: () => host.openDiff(this.hooks.session(), ask.permissionId) }, "Open diff");
-    const head = h("div", { class: "head" }, h("h2", { id: "ask-title" }, exact(this.title(ask))), subtitle, count > 1 && h("span", { class: "muted count" }, `1 of ${count}`), this.left, open);
+    const open = changes && h("button", { type: "button", class: "quiet", onclick: () => host.openDiff(this.hooks.session(), ask.permissionId) }, t`Open diff`);
+    const head = h("div", { class: "head" }, h("h2", { id: "ask-title" }, exact(this.title(ask))), subtitle, count > 1 && h("span", { class: "muted count" }, t`1 of ${count}`), this.left, open);
     this.answers = h("div", {});
     this.drawAnswers(ask);
     fill(this.root, head, h("div", { class: "what", tabIndex: -1 }, what), this.answers);
@@ -116,7 +118,7 @@ export class Ask {
    * the choices, and no key answers for all parts.
    */
   drawAnswers(ask) {
-    if (this.hooks.observes()) return fill(this.answers, h("p", { class: "muted" }, "Waiting for a client with the controller role."));
+    if (this.hooks.observes()) return fill(this.answers, h("p", { class: "muted" }, t`Waiting for a client with the controller role.`));
     const hasChoice = !!this.review?.hasChoice;
     const button = (text, choice, name, key) => {
       const mark = key && [" ", h("kbd", { "aria-hidden": "true" }, key.replace("Shift+", "⇧"))];
@@ -131,10 +133,10 @@ export class Ask {
       const isFirst = ask.options.find(({ kind }) => kind === option.kind) === option;
       return button(exact(option.name), () => ({ optionId: option.optionId }), name, hasChoice || !isFirst ? undefined : KEYS[option.kind]);
     };
-    const apply = hasChoice && button("Apply the choices", () => this.review.answer(), "primary", KEYS.allow_once);
+    const apply = hasChoice && button(t`Apply the choices`, () => this.review.answer(), "primary", KEYS.allow_once);
     const once = ask.options.filter((option) => isOnce(option) && !(this.review && option.optionId.startsWith("each_")));
     const always = ask.options.filter((option) => !isOnce(option));
-    fill(this.answers, h("div", { class: "answers" }, apply, once.map(ofOption)), always.length > 0 && h("details", { class: "more-answers", open: !matchMedia(NARROW).matches }, h("summary", {}, "Always…"), h("div", { class: "answers always" }, always.map(ofOption))));
+    fill(this.answers, h("div", { class: "answers" }, apply, once.map(ofOption)), always.length > 0 && h("details", { class: "more-answers", open: !matchMedia(NARROW).matches }, h("summary", {}, t`Always…`), h("div", { class: "answers always" }, always.map(ofOption))));
   }
 
   /**
@@ -163,7 +165,7 @@ export class Ask {
     if (!this.shown || !this.left) return;
     const left = this.shown.deadlineMs - Date.now();
     // Without a deadline, the request waits.
-    this.left.textContent = left < LAST_MS ? `ends in ${duration(left)}` : "";
+    this.left.textContent = left < LAST_MS ? t`ends in ${duration(left)}` : "";
   }
 
   focus() {

@@ -5,7 +5,8 @@ import { call } from "./api.js";
 import { drawResult } from "./changes.js";
 import { ago, base, dollars, duration, fill, h } from "./dom.js";
 import { Growing } from "./markdown.js";
-import { applied } from "./workspaces.js";
+import { t } from "./texts.js";
+import { applied, listed } from "./workspaces.js";
 
 const AGENTS_MAX = 8;
 const LISTED_MAX = 100;
@@ -19,9 +20,9 @@ export function comparisonsOf(workspaces) {
     const { comparison, agent, title } = workspace.metadata ?? {};
     const session = workspace.sessions?.[0]?.sessionId;
     if (typeof comparison !== "string" || !session) continue;
-    const known = found.get(comparison) ?? { id: comparison, title: String(title || "Untitled"), repository: workspace.repository, createdAtMs: workspace.createdAtMs ?? 0, agents: [] };
+    const known = found.get(comparison) ?? { id: comparison, title: String(title || t`Untitled`), repository: workspace.repository, createdAtMs: workspace.createdAtMs ?? 0, agents: [] };
     found.set(comparison, known);
-    known.agents.push({ agent: String(agent || "agent"), sessionId: session, workspaceId: workspace.workspaceId, workspace: workspace.name });
+    known.agents.push({ agent: String(agent || t`agent`), sessionId: session, workspaceId: workspace.workspaceId, workspace: workspace.name });
   }
   for (const { agents } of found.values()) agents.sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1));
   return [...found.values()].sort((a, b) => b.createdAtMs - a.createdAtMs).slice(0, LISTED_MAX);
@@ -31,13 +32,13 @@ export function comparisonsOf(workspaces) {
 class Column {
   constructor(compared, name, hooks) {
     Object.assign(this, { compared, hooks, name, asked: 0, seen: null });
-    this.state = h("p", { class: "muted", role: "status" }, "Reading…");
-    this.answer = h("div", { class: "answer", tabIndex: 0, role: "group", "aria-label": `Answer of ${name}`, hidden: true });
+    this.state = h("p", { class: "muted", role: "status" }, t`Reading…`);
+    this.answer = h("div", { class: "answer", tabIndex: 0, role: "group", "aria-label": t`Answer of ${name}`, hidden: true });
     this.changes = h("div", { class: "found" });
     this.outcome = h("div", { class: "outcome", role: "status" });
-    this.take = button("Take this result", () => this.apply(), "primary");
+    this.take = button(t`Take this result`, () => this.apply(), "primary");
     this.take.hidden = hooks.observes();
-    const foot = h("div", { class: "buttons" }, button("Open session", () => hooks.go(compared.sessionId)), this.take);
+    const foot = h("div", { class: "buttons" }, button(t`Open session`, () => hooks.go(compared.sessionId)), this.take);
     this.root = h("section", { class: "compared", "aria-label": name }, h("h3", {}, name), this.state, this.answer, this.changes, this.outcome, foot);
   }
 
@@ -62,8 +63,8 @@ class Column {
   draw(result) {
     const { status, waiting, lastTurn, cost, durationMs, answer } = result;
     const isBusy = status === "busy";
-    const ends = { failed: `Failed: ${lastTurn?.error?.message ?? ""}`, cancelled: "Stopped", interrupted: "Interrupted", completed: "Done" };
-    const word = waiting ? "Waiting for you" : isBusy ? "Working" : ends[lastTurn?.status] ?? "Not started";
+    const ends = { failed: t`Failed: ${lastTurn?.error?.message ?? ""}`, cancelled: t`Stopped`, interrupted: t`Interrupted`, completed: t`Done` };
+    const word = waiting ? t`Waiting for you` : isBusy ? t`Working` : ends[lastTurn?.status] ?? t`Not started`;
     this.state.textContent = [word, durationMs > 0 && duration(durationMs), typeof cost === "number" && dollars(cost)].filter(Boolean).join(" · ");
     this.root.className = `compared ${waiting ? "waiting" : isBusy ? "busy" : "idle"}`;
     this.answer.hidden = !answer;
@@ -72,7 +73,7 @@ class Column {
     fill(this.answer, text.root);
     fill(this.changes, drawResult(result));
     this.take.disabled = isBusy;
-    this.take.title = isBusy ? "The agent is still working" : "";
+    this.take.title = isBusy ? t`The agent is still working` : "";
   }
 
   async apply() {
@@ -81,7 +82,7 @@ class Column {
       const answer = await call("_nuncio/workspace/apply", { workspaceId: this.compared.workspaceId });
       this.outcome.className = answer.conflicts.count ? "outcome error" : "outcome";
       this.outcome.textContent = applied(answer);
-      if (answer.applied) this.take.textContent = "Take it again";
+      if (answer.applied) this.take.textContent = t`Take it again`;
       this.hooks.removed(answer.deleted);
     } catch (error) {
       this.hooks.failed(error);
@@ -93,7 +94,7 @@ class Column {
   end() {
     this.asked++;
     this.take.hidden = true;
-    fill(this.changes, h("p", { class: "muted" }, "Nothing was changed; the workspace was deleted."));
+    fill(this.changes, h("p", { class: "muted" }, t`Nothing was changed; the workspace was deleted.`));
   }
 }
 
@@ -107,10 +108,10 @@ export class Comparisons {
     Object.assign(this, { hooks, columns: [], visit: 0 });
     this.title = h("h2", { id: "comparisons-title" });
     this.body = h("div", { class: "comparisons" });
-    this.back = button("Back", () => this.list());
-    this.refresh = button("Refresh", () => this.columns.forEach((column) => column.load()));
+    this.back = button(t`Back`, () => this.list());
+    this.refresh = button(t`Refresh`, () => this.columns.forEach((column) => column.load()));
     this.dialog = h("dialog", { class: "page wide", "aria-labelledby": "comparisons-title" }, this.title, this.body,
-      h("form", { method: "dialog" }, this.back, this.refresh, h("span", { class: "space" }), h("button", { class: "plain" }, "Close")));
+      h("form", { method: "dialog" }, this.back, this.refresh, h("span", { class: "space" }), h("button", { class: "plain" }, t`Close`)));
     this.dialog.addEventListener("close", () => this.empty());
     document.body.append(this.dialog);
   }
@@ -135,9 +136,9 @@ export class Comparisons {
 
   /** Shows the form of a new comparison and the earlier ones. */
   async list() {
-    this.empty("Comparisons");
+    this.empty(t`Comparisons`);
     const { visit } = this;
-    const earlier = h("div", { class: "earlier" }, h("p", { class: "muted" }, "Reading…"));
+    const earlier = h("div", { class: "earlier" }, h("p", { class: "muted" }, t`Reading…`));
     const form = h("div");
     fill(this.body, form, earlier);
     try {
@@ -148,7 +149,7 @@ export class Comparisons {
       const { workspaces } = await call("_nuncio/workspace/list");
       if (visit !== this.visit) return;
       const found = comparisonsOf(workspaces);
-      fill(earlier, found.length > 0 && h("h3", {}, "Earlier"), h("ul", {}, found.map((one) => this.row(one))));
+      fill(earlier, found.length > 0 && h("h3", {}, t`Earlier`), h("ul", {}, found.map((one) => this.row(one))));
     } catch (error) {
       if (visit !== this.visit) return;
       this.dialog.close();
@@ -164,19 +165,19 @@ export class Comparisons {
 
   /** The form of a new comparison. An agent can take part more than once. */
   form(agents) {
-    const task = h("textarea", { rows: 4, "aria-label": "Task", placeholder: "Describe a task for all agents", required: true });
-    const directory = h("input", { value: this.hooks.directory(), "aria-label": "Directory in the repository", placeholder: "Directory in the repository", spellcheck: false });
+    const task = h("textarea", { rows: 4, "aria-label": t`Task`, placeholder: t`Describe a task for all agents`, required: true });
+    const directory = h("input", { value: this.hooks.directory(), "aria-label": t`Directory in the repository`, placeholder: t`Directory in the repository`, spellcheck: false });
     const counts = agents.map(({ name, problem }) => {
       const input = h("input", { type: "number", min: 0, max: AGENTS_MAX, value: problem ? 0 : 1, disabled: !!problem });
       return { name, input, label: h("label", { title: problem || "" }, input, name, problem && h("span", { class: "muted" }, ` ${problem}`)) };
     });
-    const mode = h("select", { "aria-label": "Mode" }, this.hooks.modes().map(({ id, name }) => h("option", { value: id, selected: id === "accept-edits" }, name)));
-    const start = h("button", { class: "primary" }, "Start");
-    const form = h("form", { class: "new" }, task, directory, h("fieldset", {}, h("legend", {}, "Agents"), counts.map(({ label }) => label)), h("div", { class: "buttons" }, mode, start));
+    const mode = h("select", { "aria-label": t`Mode` }, this.hooks.modes().map(({ id, name }) => h("option", { value: id, selected: id === "accept-edits" }, name)));
+    const start = h("button", { class: "primary" }, t`Start`);
+    const form = h("form", { class: "new" }, task, directory, h("fieldset", {}, h("legend", {}, t`Agents`), counts.map(({ label }) => label)), h("div", { class: "buttons" }, mode, start));
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       const chosen = counts.flatMap(({ name, input }) => Array(Math.min(AGENTS_MAX, Math.max(0, Number(input.value) || 0))).fill(name));
-      if (!chosen.length || chosen.length > AGENTS_MAX) return this.hooks.failed(new Error(`choose 1 to ${AGENTS_MAX} agents`));
+      if (!chosen.length || chosen.length > AGENTS_MAX) return this.hooks.failed(new Error(t`choose 1 to ${AGENTS_MAX} agents`));
       start.disabled = true;
       await this.start(task.value, directory.value.trim(), chosen, mode.value);
       start.disabled = false;
@@ -189,8 +190,8 @@ export class Comparisons {
     try {
       const answer = await call("_nuncio/comparison/start", { agents, parts: [{ type: "text", text }], cwd: cwd || undefined, mode: mode || undefined });
       const warnings = answer.agents.flatMap((one) => one.warnings.map((warning) => `${one.agent}: ${warning}`));
-      const { count, paths } = answer.uncommitted ?? { count: 0 };
-      if (count) warnings.push(`The workspaces do not contain uncommitted changes: ${paths.join(", ")}${count > paths.length ? ` and ${count - paths.length} more` : ""}`);
+      const { uncommitted } = answer;
+      if (uncommitted?.count) warnings.push(t`The workspaces do not contain uncommitted changes: ${listed(uncommitted)}`);
       if (visit === this.visit) this.open({ title: text.trim().split("\n", 1)[0], agents: answer.agents }, warnings);
     } catch (error) {
       this.hooks.failed(error);

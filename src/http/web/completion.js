@@ -3,6 +3,7 @@
 import { call } from "./api.js";
 import { announce, fill, h, icon } from "./dom.js";
 import { mentionOf } from "./mentions.js";
+import { t } from "./texts.js";
 
 const SHOWN_MAX = 50;
 const QUERY_CHARS_MAX = 200;
@@ -56,7 +57,7 @@ export class Completion {
    */
   constructor(input, hooks) {
     Object.assign(this, { input, hooks, word: null, choices: [], active: 0, isReading: false, dismissed: null });
-    this.list = h("ul", { class: "completion", id: "completion", role: "listbox", "aria-label": "Suggestions", hidden: true });
+    this.list = h("ul", { class: "completion", id: "completion", role: "listbox", "aria-label": t`Suggestions`, hidden: true });
     input.parentElement.append(this.list);
     input.setAttribute("aria-autocomplete", "list");
     input.addEventListener("input", () => this.update());
@@ -103,7 +104,7 @@ export class Completion {
     this.list.hidden = !choices.length;
     this.mark();
     if (this.isOpen) this.input.setAttribute("aria-controls", this.list.id);
-    if (isNew && choices.length) announce(`${choices.length} ${choices.length === 1 ? "suggestion" : "suggestions"}`);
+    if (isNew && choices.length) announce(choices.length === 1 ? t`1 suggestion` : t`${choices.length} suggestions`);
   }
 
   option({ text, about, glyph }, index) {

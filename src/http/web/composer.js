@@ -7,6 +7,7 @@ import { host } from "./host.js";
 import { mentioned, mentionOf } from "./mentions.js";
 import { Menu } from "./menu.js";
 import { EditorContext } from "./context.js";
+import { t } from "./texts.js";
 
 const IMAGES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const FILE_BYTES_MAX = 10 * 1024 * 1024;
@@ -65,7 +66,7 @@ export class Composer {
         choose: (value) => this.set(id, value),
         current: () => this.current(id) ?? "",
       });
-    this.menus = { agent: picker("agent", "Agent", "other"), mode: picker("mode", "Mode", "shield"), model: picker("model", "Model"), thinking: picker("thinking", "Thinking") };
+    this.menus = { agent: picker("agent", t`Agent`, "other"), mode: picker("mode", t`Mode`, "shield"), model: picker("model", t`Model`), thinking: picker("thinking", t`Thinking`) };
     fill(at("pickers"), Object.values(this.menus).map((menu) => menu.nodes));
   }
 
@@ -220,11 +221,11 @@ export class Composer {
     stop.hidden = !busy || !this.isEmpty;
     this.send.hidden = busy && this.isEmpty;
     this.send.disabled = this.isEmpty || this.sending;
-    const does = busy ? "Queue (Ctrl+Enter steers the running turn)" : "Send";
+    const does = busy ? t`Queue (Ctrl+Enter steers the running turn)` : t`Send`;
     this.send.setAttribute("aria-label", does);
     this.send.title = does;
     const isAsked = !!this.hooks.state()?.asks.size;
-    this.input.placeholder = isAsked ? "Queue a message (Esc: go to the request)" : busy ? "Queue a message" : home ? "Describe a task" : "Reply";
+    this.input.placeholder = isAsked ? t`Queue a message (Esc: go to the request)` : busy ? t`Queue a message` : home ? t`Describe a task` : t`Reply`;
     at("where").hidden = !home;
     const { agent, mode, model, thinking } = this.menus;
     const value = (id) => this.current(id);
@@ -234,9 +235,9 @@ export class Composer {
     model.button.hidden = home && (isHosted || !this.hasModels);
     thinking.button.hidden = home;
     agent.name = value("agent");
-    mode.name = this.modes.find((one) => one.id === value("mode"))?.name || (value("mode") || "mode").replace(/^./, (first) => first.toUpperCase());
+    mode.name = this.modes.find((one) => one.id === value("mode"))?.name || value("mode")?.replace(/^./, (first) => first.toUpperCase()) || t`Mode`;
     model.name = modelName(value("model"));
-    thinking.name = value("thinking") && value("thinking") !== "off" ? `Thinking ${value("thinking")}` : "Thinking";
+    thinking.name = value("thinking") && value("thinking") !== "off" ? t`Thinking ${value("thinking")}` : t`Thinking`;
     mode.button.dataset.mode = value("mode") || "";
     const open = this.context.chip(this.files.map(({ part }) => part));
     fill(this.chips, open, this.files.map((file) => this.chip(file)));
@@ -335,7 +336,7 @@ export class Composer {
   }
 
   chip(file) {
-    const remove = h("button", { type: "button", title: "Remove", "aria-label": `Remove ${file.name}` }, icon("cross", 12));
+    const remove = h("button", { type: "button", title: t`Remove`, "aria-label": t`Remove ${file.name}` }, icon("cross", 12));
     remove.addEventListener("click", () => {
       this.files = this.files.filter((one) => one !== file);
       this.draw();
@@ -349,7 +350,7 @@ export class Composer {
 /** Reads a file as a part of a prompt: an image or text. */
 async function read(file) {
   const { name, type, size } = file;
-  if (size > FILE_BYTES_MAX) throw new Error(`${name} is larger than 10 MiB`);
+  if (size > FILE_BYTES_MAX) throw new Error(t`${name} is larger than 10 MiB`);
   if (IMAGES.includes(type)) {
     const url = await new Promise((resolve, reject) => {
       const reader = new FileReader();
@@ -357,14 +358,14 @@ async function read(file) {
       reader.onerror = () => reject(reader.error);
       reader.readAsDataURL(file);
     });
-    return { name: name || "image", part: { type: "image", mimeType: type, data: url.slice(url.indexOf(",") + 1) } };
+    return { name: name || t`image`, part: { type: "image", mimeType: type, data: url.slice(url.indexOf(",") + 1) } };
   }
   const text = await file.text();
-  if (text.includes("\0") || text.includes("\ufffd")) throw new Error(`${name} is neither an image nor text`);
+  if (text.includes("\0") || text.includes("\ufffd")) throw new Error(t`${name} is neither an image nor text`);
   return { name, part: { type: "resource", uri: `file:///${encodeURIComponent(name)}`, mimeType: type || "text/plain", text } };
 }
 
 /** The short name of a model: the last part of `PROVIDER/NAME`. */
 function modelName(id) {
-  return id ? base(id.replace(/^[^/]*[/:]/, "")) : "Model";
+  return id ? base(id.replace(/^[^/]*[/:]/, "")) : t`Model`;
 }

@@ -4,6 +4,7 @@
 import { call } from "./api.js";
 import { base, h, icon } from "./dom.js";
 import { host } from "./host.js";
+import { t } from "./texts.js";
 import { decoded } from "./transport.js";
 
 const OFF = "nuncio.context";
@@ -40,7 +41,7 @@ export class EditorContext {
     if (!this.open || this.isAmong(attached)) return null;
     const { path, lines } = this.open;
     const name = base(path) + (lines ? `:${range(lines, "-")}` : "");
-    const toggle = h("button", { type: "button", class: "context", "aria-pressed": String(!this.isOff), title: this.isOff ? `${path} is not sent: click to send it with your messages` : `${path} is sent with your messages: click to switch this off` }, icon("read", 14), h("span", {}, name));
+    const toggle = h("button", { type: "button", class: "context", "aria-pressed": String(!this.isOff), title: this.isOff ? t`${path} is not sent: click to send it with your messages` : t`${path} is sent with your messages: click to switch this off` }, icon("read", 14), h("span", {}, name));
     toggle.addEventListener("click", () => {
       if (this.isOff) sessionStorage.removeItem(OFF);
       else sessionStorage.setItem(OFF, "off");

@@ -2,6 +2,7 @@
 
 import { add, exact, h } from "./dom.js";
 import { highlight, languageOf } from "./highlight.js";
+import { t } from "./texts.js";
 
 const CONTEXT = 3;
 const EDITS_MAX = 1500;
@@ -87,7 +88,7 @@ export function draw(lines, limit = 60, isExact = false, path = "") {
   const show = isExact ? exact : coloured(path);
   if (isExact && lines.length && lines.every(([, text]) => text.endsWith("\r"))) {
     const texts = lines.map(([sign, text, ...numbers]) => [sign, text.slice(0, -1), ...numbers]);
-    return h("div", {}, draw(texts, limit, isExact, path), h("p", { class: "muted" }, "All lines end with CRLF."));
+    return h("div", {}, draw(texts, limit, isExact, path), h("p", { class: "muted" }, t`All lines end with CRLF.`));
   }
   const shown = new Array(lines.length).fill(false);
   lines.forEach(([sign], index) => {
@@ -106,9 +107,9 @@ export function draw(lines, limit = 60, isExact = false, path = "") {
     rows.push(row(line, pair(lines, index), show));
   });
   const body = h("tbody", {}, rows.slice(0, limit));
-  const table = h("div", { class: "diff", tabIndex: 0, role: "group", "aria-label": "Changed lines" }, h("table", {}, body));
+  const table = h("div", { class: "diff", tabIndex: 0, role: "group", "aria-label": t`Changed lines` }, h("table", {}, body));
   if (rows.length <= limit) return table;
-  const all = h("button", { type: "button", class: "quiet all" }, `Show all ${rows.length} lines`);
+  const all = h("button", { type: "button", class: "quiet all" }, t`Show all ${rows.length} lines`);
   all.addEventListener("click", () => {
     add(body, rows.slice(limit));
     all.remove();
@@ -128,7 +129,7 @@ export function pair(lines, index) {
   return outer?.[0] === sign || beyond?.[0] === lines[other][0] ? null : lines[other][1];
 }
 
-const SIGNS = { "-": ["removed", "removed"], "+": ["added", "added"], " ": [undefined, ""] };
+const SIGNS = { "-": ["removed", t`removed`], "+": ["added", t`added`], " ": [undefined, ""] };
 
 /**
  * Draws a line as a row of the table. `twin` is its counterpart, or null; `show` draws its text.

@@ -1,5 +1,7 @@
 // Creates elements. The console never parses HTML: text always stays text.
 
+import { t } from "./texts.js";
+
 /**
  * Creates an element. `props`: `class`, `on…` listeners, `data` and ARIA as attributes, the rest as
  * properties. Falsy children are left out.
@@ -73,7 +75,7 @@ export function icon(name, size = 16) {
 
 /** Creates a button that copies a text. */
 export function copyIcon(label, text) {
-  const copy = h("button", { type: "button", class: "copy", title: "Copy", "aria-label": label }, icon("copy", 14));
+  const copy = h("button", { type: "button", class: "copy", title: t`Copy`, "aria-label": label }, icon("copy", 14));
   copy.addEventListener("click", async () => {
     const copied = await navigator.clipboard?.writeText(text()).then(() => true, () => false);
     copy.replaceChildren(icon(copied ? "check" : "cross", 14));
@@ -140,7 +142,7 @@ export function exact(text) {
 /** Formats the time that has elapsed since `ms`, for example `5m`. */
 export function ago(ms) {
   const minutes = Math.floor((Date.now() - ms) / 60000);
-  if (minutes < 1) return "now";
+  if (minutes < 1) return t`now`;
   if (minutes < 60) return `${minutes}m`;
   if (minutes < 60 * 24) return `${Math.floor(minutes / 60)}h`;
   if (minutes < 60 * 24 * 7) return `${Math.floor(minutes / 1440)}d`;

@@ -3,6 +3,7 @@
 
 import { h } from "./dom.js";
 import { code } from "./markdown.js";
+import { t } from "./texts.js";
 
 const CHARS_MAX = 100_000;
 const LEVELS_MAX = 5;
@@ -28,7 +29,7 @@ export function draw(value, level = 0) {
   if (texts !== null) return draw(texts, level);
   const entries = Object.entries(value);
   if (level >= LEVELS_MAX || entries.length > ENTRIES_MAX) return code(JSON.stringify(value, null, 2));
-  if (!entries.length) return h("span", { class: "value muted" }, "none");
+  if (!entries.length) return h("span", { class: "value muted" }, t`none`);
   if (!Array.isArray(value)) return h("dl", { class: "fields" }, entries.map(([name, inner]) => h("div", {}, h("dt", {}, name), h("dd", {}, draw(inner, level + 1)))));
   if (!value.some(isObject)) return draw(value.join(value.some((one) => String(one).length > 30) ? "\n" : ", "), level);
   return h("ol", { class: "fields" }, value.map((inner) => h("li", {}, draw(inner, level + 1))));

@@ -3,6 +3,7 @@
 import { call } from "./api.js";
 import { add, fill, h } from "./dom.js";
 import { highlight, languageOf } from "./highlight.js";
+import { t } from "./texts.js";
 
 const LINES_SHOWN = 400;
 const LINE_CHARS_MAX = 2000;
@@ -11,8 +12,8 @@ export class FileView {
   constructor() {
     this.asked = 0;
     this.title = h("h2", { id: "file-title", class: "path" });
-    this.body = h("div", { class: "file-lines", tabIndex: 0, role: "group", "aria-label": "Text of the file" });
-    const close = h("form", { method: "dialog" }, h("span", { class: "space" }), h("button", { class: "plain" }, "Close"));
+    this.body = h("div", { class: "file-lines", tabIndex: 0, role: "group", "aria-label": t`Text of the file` });
+    const close = h("form", { method: "dialog" }, h("span", { class: "space" }), h("button", { class: "plain" }, t`Close`));
     this.dialog = h("dialog", { class: "page file-view", "aria-labelledby": "file-title" }, this.title, this.body, close);
     this.dialog.addEventListener("close", () => this.empty());
     document.body.append(this.dialog);
@@ -51,12 +52,12 @@ export class FileView {
     };
     const range = (start, end) => Array.from({ length: end - start }, (_, index) => row(start + index));
     const button = (label, does) => h("button", { type: "button", class: "quiet all", onclick: does }, label);
-    const before = button("Show earlier lines", () => {
+    const before = button(t`Show earlier lines`, () => {
       const start = Math.max(0, from - LINES_SHOWN);
       rows.prepend(...range(start, from));
       before.hidden = (from = start) === 0;
     });
-    const after = button("Show more lines", () => {
+    const after = button(t`Show more lines`, () => {
       const end = Math.min(lines.length, to + LINES_SHOWN);
       add(rows, range(to, end));
       after.hidden = (to = end) === lines.length;

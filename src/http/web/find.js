@@ -3,13 +3,16 @@
 
 import { at, h, icon } from "./dom.js";
 import { host } from "./host.js";
+import { shownTexts } from "./state.js";
+import { t } from "./texts.js";
 
 const MARKS_MAX = 500;
 
 /** The texts of an item: what it says, also without the signs of Markdown, or the call of a tool. */
-function textOf({ text, hint, title, input, content, kind }) {
+function textOf(item) {
+  const { text, title, input, content, kind } = item;
   if (kind === "message") return `${text}\n${text.replace(/[*`~[\]]/g, "")}`;
-  if (kind !== "tool") return [text, hint].filter(Boolean).join("\n");
+  if (kind !== "tool") return shownTexts(item).filter(Boolean).join("\n");
   const results = content.flatMap((one) => [one.path, one.oldText, one.newText, one.output, one.content?.text]);
   return [title, input?.command, ...results].filter((one) => typeof one === "string").join("\n");
 }
@@ -43,10 +46,10 @@ export class Find {
   /** `hooks`: `items()` returns the items of the conversation; `reveal(item)` shows one. */
   constructor(hooks) {
     Object.assign(this, { hooks, found: [], index: 0 });
-    this.input = h("input", { type: "search", placeholder: "Find in the conversation", "aria-label": "Find in the conversation", spellcheck: false });
+    this.input = h("input", { type: "search", placeholder: t`Find in the conversation`, "aria-label": t`Find in the conversation`, spellcheck: false });
     this.count = h("span", { class: "muted count", role: "status" });
     const button = (label, glyph, does) => h("button", { type: "button", class: "bare", title: label, "aria-label": label, onclick: does }, icon(glyph, 14));
-    this.root = h("div", { id: "find", role: "search", hidden: true }, this.input, this.count, button("Previous (Shift+Enter)", "up", () => this.move(-1)), button("Next (Enter)", "down", () => this.move(1)), button("Close (Esc)", "cross", () => this.close()));
+    this.root = h("div", { id: "find", role: "search", hidden: true }, this.input, this.count, button(t`Previous (Shift+Enter)`, "up", () => this.move(-1)), button(t`Next (Enter)`, "down", () => this.move(1)), button(t`Close (Esc)`, "cross", () => this.close()));
     this.input.addEventListener("input", () => this.search());
     this.root.addEventListener("keydown", (event) => this.key(event));
     at("offline").before(this.root);
@@ -94,7 +97,7 @@ export class Find {
 
   show() {
     const { found, index, query } = this, item = found[index];
-    this.count.textContent = !query ? "" : item ? `${index + 1} of ${found.length}` : "Not found";
+    this.count.textContent = !query ? "" : item ? t`${index + 1} of ${found.length}` : t`Not found`;
     if (item?.kind === "tool") item.isOpen = true;
     this.mark(item ? this.hooks.reveal(item) : null);
   }

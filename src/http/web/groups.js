@@ -1,6 +1,7 @@
 // The order of the session list: by project, then by day. Independent of the page.
 
 import { base } from "./dom.js";
+import { t } from "./texts.js";
 
 const WORKSPACE = /\/worktrees\/(.+)-[0-9a-f]{8}\/([^/]+)\/?$/;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -27,14 +28,14 @@ function projectsOf(rows) {
 function day(ms, now) {
   const midnight = new Date(now).setHours(0, 0, 0, 0);
   if (ms >= midnight) return "";
-  if (ms >= midnight - DAY_MS) return "Yesterday";
+  if (ms >= midnight - DAY_MS) return t`Yesterday`;
   const year = new Date(ms).getFullYear() === new Date(now).getFullYear() ? undefined : "numeric";
   return new Date(ms).toLocaleDateString(undefined, { weekday: year ? undefined : "short", day: "numeric", month: "short", year });
 }
 
 /** Whether each word of the query is part of the title, the directory or the agent of a row. */
 export function matches(row, query) {
-  const text = `${row.title || "untitled"}\n${row.cwd}\n${row.agent || ""}`.toLowerCase();
+  const text = `${row.title || t`Untitled`}\n${row.cwd}\n${row.agent || ""}`.toLowerCase();
   return query.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 

@@ -3,6 +3,7 @@
 import { add, copyIcon, exact, h } from "./dom.js";
 import { highlight } from "./highlight.js";
 import { placeLink, placeOf, placeOfSpan } from "./places.js";
+import { t } from "./texts.js";
 import { parse } from "./tokens.js";
 import { decoded } from "./transport.js";
 
@@ -17,7 +18,7 @@ const ELEMENTS = {
   heading: (children, { tag }) => h(`h${Math.min(6, Number(tag[1]) + 1)}`, { class: tag }, children),
   ordered_list: (children, token) => h("ol", { start: Number(token.attrGet("start") ?? 1) }, children),
   list_item: (children, { task }) => h("li", task ? { class: "has-task" } : {}, children),
-  table: (children) => h("div", { class: "table", tabIndex: 0, role: "group", "aria-label": "Table" }, h("table", {}, children)),
+  table: (children) => h("div", { class: "table", tabIndex: 0, role: "group", "aria-label": t`Table` }, h("table", {}, children)),
   th: (children, token) => h("th", { class: side(token) }, children),
   td: (children, token) => h("td", { class: side(token) }, children),
   link: (children, token) => link(token.attrGet("href"), token.attrGet("title"), children),
@@ -63,7 +64,7 @@ function taskOf(tokens, index) {
   if (!task) return null;
   text.content = text.content.slice(task[0].length);
   const isOpen = task[1] === " ";
-  tokens[index + 2].mark = h("span", { class: "task", role: "img", "aria-label": isOpen ? "open" : "done" }, isOpen ? "☐" : "☑");
+  tokens[index + 2].mark = h("span", { class: "task", role: "img", "aria-label": isOpen ? t`open` : t`done` }, isOpen ? "☐" : "☑");
   return task;
 }
 
@@ -109,7 +110,7 @@ function build(tokens) {
  * questions.
  */
 export function code(text, language, isExact = false) {
-  const copy = copyIcon("Copy the code", () => text);
+  const copy = copyIcon(t`Copy the code`, () => text);
   const name = language && h("span", { class: "language" }, language.slice(0, 24));
   return h("div", { class: "code" }, h("div", { class: "bar" }, name, copy), h("pre", { tabIndex: 0 }, h("code", {}, isExact ? exact(text) : highlight(text, language))));
 }

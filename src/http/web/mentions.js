@@ -3,6 +3,7 @@
 
 import { call } from "./api.js";
 import { host } from "./host.js";
+import { t } from "./texts.js";
 
 const MENTIONS_MAX = 20;
 /** Maximum size of the text of a file that is sent, in UTF-16 units. */
@@ -35,7 +36,7 @@ function part({ name, mimeType, data, text }, { path, first, last }) {
   let chosen = text;
   if (first) {
     const lines = text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
-    if (first > lines.length) throw new Error(`it has ${lines.length} lines`);
+    if (first > lines.length) throw new Error(t`it has ${lines.length} lines`);
     chosen = lines.slice(first - 1, last).join("");
     uri += `#L${first}-${last}`;
   }
@@ -43,7 +44,7 @@ function part({ name, mimeType, data, text }, { path, first, last }) {
   if (chosen.length <= TEXT_MAX) return { part: { type: "resource", uri, mimeType: kind, text: chosen } };
   const end = chosen.lastIndexOf("\n", TEXT_MAX - 1) + 1 || TEXT_MAX;
   const note = `[cut: the first ${chosen.slice(0, end).split("\n").length - 1} lines of ${chosen.split("\n").length}]`;
-  const remark = `@${path}: the first ${Math.ceil(end / 1024)} of ${Math.ceil(chosen.length / 1024)} KiB are sent`;
+  const remark = t`@${path}: the first ${Math.ceil(end / 1024)} of ${Math.ceil(chosen.length / 1024)} KiB are sent`;
   return { part: { type: "resource", uri, mimeType: kind, text: chosen.slice(0, end) + note }, remark };
 }
 
@@ -85,9 +86,9 @@ export async function mentioned(text, sessionId, cwd) {
       if (one?.remark) remarks.push(one.remark);
       if (one && !parts.some((part) => JSON.stringify(part) === JSON.stringify(one.part))) parts.push(one.part);
     } catch (error) {
-      remarks.push(`@${mention.path.replace(PUNCTUATION, "")} is not sent: ${error.message}`);
+      remarks.push(t`@${mention.path.replace(PUNCTUATION, "")} is not sent: ${error.message}`);
     }
   }
-  if (found.length > MENTIONS_MAX) remarks.push(`Only the first ${MENTIONS_MAX} files are sent`);
+  if (found.length > MENTIONS_MAX) remarks.push(t`Only the first ${MENTIONS_MAX} files are sent`);
   return { parts, remarks };
 }

@@ -2,6 +2,7 @@
 
 import { fill, h, icon } from "./dom.js";
 import { host } from "./host.js";
+import { t } from "./texts.js";
 
 export class Menu {
   /**
@@ -46,7 +47,7 @@ export class Menu {
       });
       return item;
     });
-    fill(this.list, items.length ? items : h("p", { class: "muted" }, "No choices"));
+    fill(this.list, items.length ? items : h("p", { class: "muted" }, t`No choices`));
     this.list.showPopover();
     this.place();
     host.focus(this.list.querySelector("[aria-checked=true]") || this.list.querySelector("button"));

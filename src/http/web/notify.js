@@ -1,6 +1,8 @@
 // Notifications of the browser when a session begins to wait for the user, and when its turn ends.
 // Off until the user turns them on.
 
+import { t } from "./texts.js";
+
 const KEY = "nuncio.notify";
 const WORKER = "/console/worker.js";
 
@@ -34,9 +36,9 @@ export class Notifier {
 
   async toggle() {
     const turnsOn = !this.isOn;
-    if (turnsOn && !isSecureContext) return this.hooks.toast("Browsers notify only on pages with HTTPS, and on those of this computer", true);
+    if (turnsOn && !isSecureContext) return this.hooks.toast(t`Browsers notify only on pages with HTTPS, and on those of this computer`, true);
     const permission = turnsOn ? await Notification.requestPermission() : null;
-    if (turnsOn && permission !== "granted") this.hooks.toast("The browser does not allow notifications for this page", true);
+    if (turnsOn && permission !== "granted") this.hooks.toast(t`The browser does not allow notifications for this page`, true);
     if (turnsOn && permission === "granted") localStorage.setItem(KEY, "on");
     else localStorage.removeItem(KEY);
     this.draw();
@@ -45,7 +47,7 @@ export class Notifier {
   draw() {
     const { isOn } = this;
     this.button.setAttribute("aria-pressed", String(isOn));
-    this.button.title = isOn ? "Notifications are on: a session that waits or is done is reported" : "Notify me when a session waits or is done";
+    this.button.title = isOn ? t`Notifications are on: a session that waits or is done is reported` : t`Notify me when a session waits or is done`;
   }
 
   /** Takes the sessions as known, without a notification. */
@@ -66,14 +68,14 @@ export class Notifier {
     const seen = document.hasFocus() && !document.hidden ? this.hooks.shown() : null;
     for (const row of rows) {
       if (row.id === seen) continue;
-      if (row.waiting && !before.has(row.id)) this.report(row, "waits for you");
-      else if (busy.has(row.id) && !this.busy.has(row.id) && row.status === "idle") this.report(row, "is done");
+      if (row.waiting && !before.has(row.id)) this.report(row, t`${row.title || t`Untitled`} waits for you`);
+      else if (busy.has(row.id) && !this.busy.has(row.id) && row.status === "idle") this.report(row, t`${row.title || t`Untitled`} is done`);
     }
   }
 
-  report({ id, title, cwd }, what) {
+  report({ id, cwd }, text) {
     try {
-      const notification = new Notification(`${title || "Untitled"} ${what}`, { body: cwd || "", tag: id, icon: "/console/icon.svg" });
+      const notification = new Notification(text, { body: cwd || "", tag: id, icon: "/console/icon.svg" });
       this.shown.set(id, notification);
       notification.addEventListener("click", () => {
         window.focus();
@@ -84,7 +86,7 @@ export class Notifier {
       // Browsers on phones show notifications only through a service worker.
       this.worker ??= navigator.serviceWorker ? register().catch(() => null) : Promise.resolve(null);
       const options = { body: cwd || "", tag: id, icon: "/console/icon.svg" };
-      this.worker.then((worker) => worker?.showNotification(`${title || "Untitled"} ${what}`, options)).catch(() => {});
+      this.worker.then((worker) => worker?.showNotification(text, options)).catch(() => {});
     }
   }
 

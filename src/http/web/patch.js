@@ -3,6 +3,7 @@
 import { coloured, pair, row } from "./diff.js";
 import { add, h, icon } from "./dom.js";
 import { placeLink } from "./places.js";
+import { t } from "./texts.js";
 
 const FILES_SHOWN = 200;
 const OPEN_LINES_MAX = 300;
@@ -47,8 +48,9 @@ function eachLine(text, from, to, each) {
 }
 
 /**
- * Parses the output of `git diff`: `{path, before, word, added, removed, lines, from, to}` for each
- * file. `from` and `to` are the place of its hunks in the text, `word` names a change of the file.
+ * Parses the output of `git diff`: `{path, before, word, isDeleted, added, removed, lines, from, to}`
+ * for each file. `from` and `to` are the place of its hunks in the text, `word` is the change of the
+ * file in the user's language.
  */
 export function parse(text) {
   const files = [];
@@ -70,7 +72,7 @@ export function parse(text) {
       file.from ??= end - line.length - 1;
       file.to = Math.min(end, text.length);
     } else if (line.startsWith("diff --git ")) {
-      files.push((file = { path: samePath(line), before: null, word: "", added: 0, removed: 0, lines: 0, from: null, to: null }));
+      files.push((file = { path: samePath(line), before: null, word: "", isDeleted: false, added: 0, removed: 0, lines: 0, from: null, to: null }));
     } else if (!file) {
       return;
     } else if (line.startsWith("+++ ")) {
@@ -80,15 +82,15 @@ export function parse(text) {
     } else if (line.startsWith("rename from ")) {
       file.before = unquoted(line.slice(12));
     } else if (line.startsWith("rename to ")) {
-      Object.assign(file, { path: unquoted(line.slice(10)), word: "renamed" });
+      Object.assign(file, { path: unquoted(line.slice(10)), word: t`renamed` });
     } else if (line.startsWith("new file")) {
-      file.word = "new";
+      file.word = t`new`;
     } else if (line.startsWith("deleted file")) {
-      file.word = "deleted";
+      Object.assign(file, { word: t`deleted`, isDeleted: true });
     } else if (line.startsWith("Binary files") || line.startsWith("GIT binary")) {
-      file.word = [file.word, "binary"].filter(Boolean).join(", ");
+      file.word = [file.word, t`binary`].filter(Boolean).join(", ");
     } else if (line.startsWith("new mode ")) {
-      file.word ||= `mode ${line.slice(9)}`;
+      file.word ||= t`mode ${line.slice(9)}`;
     }
   });
   return files;
@@ -121,8 +123,8 @@ function linesFrom(text, file, place, count) {
 
 /** Draws the first lines of a file, with a button for more. */
 function hunks(text, file, cwd) {
-  const where = file.word.includes("deleted") ? null : h("p", { class: "muted path" }, placeLink({ path: file.path, cwd }, "Open the file"));
-  if (file.from === null) return [where, h("p", { class: "muted" }, file.word || "No changed lines")];
+  const where = file.isDeleted ? null : h("p", { class: "muted path" }, placeLink({ path: file.path, cwd }, t`Open the file`));
+  if (file.from === null) return [where, h("p", { class: "muted" }, file.word || t`No changed lines`)];
   const body = h("tbody"), show = coloured(file.path);
   const more = h("button", { type: "button", class: "quiet all" });
   let drawn = 0, place = { at: file.from, old: 0, now: 0 };
@@ -132,11 +134,11 @@ function hunks(text, file, cwd) {
     drawn += lines.length;
     place = next;
     more.hidden = place.at >= file.to;
-    more.textContent = `Show more lines (about ${Math.max(1, file.lines - drawn)} are left)`;
+    more.textContent = t`Show more lines (about ${Math.max(1, file.lines - drawn)} are left)`;
   };
   more.addEventListener("click", () => draw(MORE_LINES));
   draw(FIRST_LINES);
-  return [where, h("div", { class: "diff", tabIndex: 0, role: "group", "aria-label": `Changed lines of ${file.path}` }, h("table", {}, body)), more];
+  return [where, h("div", { class: "diff", tabIndex: 0, role: "group", "aria-label": t`Changed lines of ${file.path}` }, h("table", {}, body)), more];
 }
 
 /** Draws the sums of added and removed lines. */
@@ -165,7 +167,7 @@ export function draw(text, files, cwd) {
     add(root, nodes(from));
     const rest = files.length - from - FILES_SHOWN;
     if (rest <= 0) return;
-    const more = h("button", { type: "button", class: "quiet all" }, `Show more files (${rest} are left)`);
+    const more = h("button", { type: "button", class: "quiet all" }, t`Show more files (${rest} are left)`);
     more.addEventListener("click", () => {
       more.remove();
       page(from + FILES_SHOWN);

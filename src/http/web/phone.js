@@ -2,6 +2,7 @@
 
 import { fill, h } from "./dom.js";
 import { encode } from "./qr.js";
+import { t } from "./texts.js";
 
 const SPACE = "http://www.w3.org/2000/svg";
 /** Empty modules around a code, which scanners need. */
@@ -12,7 +13,7 @@ const LOOPBACK = /^(localhost|127\..*|\[::1\])$/;
 function draw(rows) {
   const size = rows.length + 2 * MARGIN;
   const svg = document.createElementNS(SPACE, "svg"), path = document.createElementNS(SPACE, "path");
-  for (const [name, value] of Object.entries({ viewBox: `0 0 ${size} ${size}`, class: "qr", role: "img", "aria-label": "QR code of the console's address", "shape-rendering": "crispEdges" })) svg.setAttribute(name, value);
+  for (const [name, value] of Object.entries({ viewBox: `0 0 ${size} ${size}`, class: "qr", role: "img", "aria-label": t`QR code of the console's address`, "shape-rendering": "crispEdges" })) svg.setAttribute(name, value);
   path.setAttribute("d", rows.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x + MARGIN} ${y + MARGIN}h1v1h-1z` : ""))).join(""));
   svg.append(path);
   return svg;
@@ -23,7 +24,7 @@ export class Phone {
   constructor(address) {
     this.address = address;
     this.body = h("div");
-    this.dialog = h("dialog", { class: "phone", "aria-labelledby": "phone-title" }, h("h2", { id: "phone-title" }, "Open on a phone"), this.body, h("form", { method: "dialog" }, h("button", { class: "plain" }, "Close")));
+    this.dialog = h("dialog", { class: "phone", "aria-labelledby": "phone-title" }, h("h2", { id: "phone-title" }, t`Open on a phone`), this.body, h("form", { method: "dialog" }, h("button", { class: "plain" }, t`Close`)));
     // The QR code signs in: it is removed when the dialog closes.
     this.dialog.addEventListener("close", () => fill(this.body));
     document.body.append(this.dialog);
@@ -31,8 +32,8 @@ export class Phone {
 
   async show() {
     const url = await this.address(), rows = encode(url), { origin, hostname } = new URL(url);
-    const reach = LOOPBACK.test(hostname) ? `${origin} is reachable only from this computer: serve on another address, or through a proxy or a tunnel.` : `The phone must be able to reach ${origin}.`;
-    fill(this.body, rows ? draw(rows) : h("p", {}, "The address is too long for a code."), h("p", {}, "It signs in once, within five minutes: whoever scans it first has your access."), h("p", {}, reach));
+    const reach = LOOPBACK.test(hostname) ? t`${origin} is reachable only from this computer: serve on another address, or through a proxy or a tunnel.` : t`The phone must be able to reach ${origin}.`;
+    fill(this.body, rows ? draw(rows) : h("p", {}, t`The address is too long for a code.`), h("p", {}, t`It signs in once, within five minutes: whoever scans it first has your access.`), h("p", {}, reach));
     this.dialog.showModal();
   }
 }

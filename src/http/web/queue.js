@@ -3,11 +3,12 @@
 import { call } from "./api.js";
 import { at, fill, h, icon } from "./dom.js";
 import { host } from "./host.js";
+import { t } from "./texts.js";
 
 /** The text of a message in a line, with the number of its attachments. */
 function summary({ text, parts }) {
   const attached = parts.filter((part) => part.type !== "text").length;
-  return [text, attached && `${attached} ${attached === 1 ? "attachment" : "attachments"}`].filter(Boolean).join(" · ");
+  return [text, attached && (attached === 1 ? t`1 attachment` : t`${attached} attachments`)].filter(Boolean).join(" · ");
 }
 
 export class QueueList {
@@ -43,17 +44,17 @@ export class QueueList {
     if (this.editing === id) return h("li", { class: "editing" }, this.field(id, entry));
     const button = (name, glyph, does) => h("button", { type: "button", class: "bare", title: name, "aria-label": name, onclick: does }, icon(glyph, 13));
     const buttons = !this.hooks.observes() && [
-      button("Edit this message", "edit", () => this.edit(id)),
-      this.isBusy && button(steers ? "Run after the turn" : "Steer the running turn", steers ? "down" : "up", () => this.change(id, { delivery: steers ? "queue" : "steer" })),
+      button(t`Edit this message`, "edit", () => this.edit(id)),
+      this.isBusy && button(steers ? t`Run after the turn` : t`Steer the running turn`, steers ? "down" : "up", () => this.change(id, { delivery: steers ? "queue" : "steer" })),
       // Without a running turn, the last turn failed or was stopped: its messages wait for the user.
-      !this.isBusy && h("button", { type: "button", class: "plain", onclick: () => this.send(id, entry) }, "Send now"),
-      button("Remove this message", "cross", () => this.remove(id)),
+      !this.isBusy && h("button", { type: "button", class: "plain", onclick: () => this.send(id, entry) }, t`Send now`),
+      button(t`Remove this message`, "cross", () => this.remove(id)),
     ];
-    return h("li", {}, h("span", { class: "muted" }, steers ? "steers" : "queued"), h("span", { class: "text", title: entry.text }, summary(entry)), buttons);
+    return h("li", {}, h("span", { class: "muted" }, steers ? t`steers` : t`queued`), h("span", { class: "text", title: entry.text }, summary(entry)), buttons);
   }
 
   field(id, entry) {
-    const field = h("textarea", { value: entry.text, rows: 2, "aria-label": "Queued message" });
+    const field = h("textarea", { value: entry.text, rows: 2, "aria-label": t`Queued message` });
     field.dataset.id = id;
     field.addEventListener("keydown", (event) => {
       if (event.key === "Escape") {
@@ -64,8 +65,8 @@ export class QueueList {
         this.save(id, entry, field.value);
       }
     });
-    const save = h("button", { type: "button", class: "plain", onclick: () => this.save(id, entry, field.value) }, "Save");
-    const cancel = h("button", { type: "button", class: "quiet", onclick: () => this.edit(null) }, "Cancel");
+    const save = h("button", { type: "button", class: "plain", onclick: () => this.save(id, entry, field.value) }, t`Save`);
+    const cancel = h("button", { type: "button", class: "quiet", onclick: () => this.edit(null) }, t`Cancel`);
     return [field, save, cancel];
   }
 

@@ -4,6 +4,7 @@
 import { h, icon } from "./dom.js";
 import * as fields from "./fields.js";
 import { code, Growing } from "./markdown.js";
+import { t } from "./texts.js";
 
 const MARKDOWN_CHARS_MAX = 100_000;
 const ITEMS_MAX = 200;
@@ -35,14 +36,14 @@ export function diffs({ content, input }) {
 
 /** The task list of TodoWrite and todowrite. */
 function todos(list) {
-  const words = { completed: "done", in_progress: "now" };
+  const words = { completed: t`done`, in_progress: t`now` };
   return h("ol", { class: "todos" }, list.slice(0, ITEMS_MAX).map(({ content, status }) =>
-    h("li", { class: ["completed", "in_progress"].includes(status) ? status : "pending" }, h("span", { class: "step" }, status === "completed" && icon("check", 12)), h("span", { class: "hidden" }, `${words[status] ?? "open"}: `), content)));
+    h("li", { class: ["completed", "in_progress"].includes(status) ? status : "pending" }, h("span", { class: "step" }, status === "completed" && icon("check", 12)), h("span", { class: "hidden" }, `${words[status] ?? t`open`}: `), content)));
 }
 
 /** The prompt of a subagent, folded, and its answer. */
 function subagent(prompt, text) {
-  return [h("details", { class: "prompt" }, h("summary", {}, h("span", { class: "fold" }, icon("chevron", 14)), "Prompt"), markdown(prompt)), isText(text) && markdown(withoutTags(text))];
+  return [h("details", { class: "prompt" }, h("summary", {}, h("span", { class: "fold" }, icon("chevron", 14)), t`Prompt`), markdown(prompt)), isText(text) && markdown(withoutTags(text))];
 }
 
 /**

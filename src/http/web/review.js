@@ -4,6 +4,7 @@
 import * as diff from "./diff.js";
 import { exact, h } from "./dom.js";
 import { host } from "./host.js";
+import { t } from "./texts.js";
 
 const linesOf = (text) => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 const slice = (text, start, count) => linesOf(text).slice(start - 1, start - 1 + count).join("");
@@ -43,7 +44,7 @@ export class Review {
 
   part(part) {
     const name = `part-${this.parts.indexOf(part)}`;
-    const own = h("textarea", { class: "own", rows: 6, hidden: true, "aria-label": "Your own text", value: part.after });
+    const own = h("textarea", { class: "own", rows: 6, hidden: true, "aria-label": t`Your own text`, value: part.after });
     part.choice = "accept";
     part.text = () => own.value;
     const choice = (value, label) => {
@@ -57,9 +58,9 @@ export class Review {
       });
       return h("label", {}, input, ` ${label}`);
     };
-    const change = part.isKnown ? diff.draw(diff.compare(part.before, part.after, part.first), 400, true) : h("p", { class: "muted" }, "The change cannot be shown");
-    const label = part.hunk ? `Hunk ${part.hunk}` : "File";
-    return h("div", { class: "part", role: "group", "aria-label": label }, change, h("div", { class: "choices" }, choice("accept", "Accept"), choice("reject", "Reject"), part.isKnown && choice("edit", "Own text")), own);
+    const change = part.isKnown ? diff.draw(diff.compare(part.before, part.after, part.first), 400, true) : h("p", { class: "muted" }, t`The change cannot be shown`);
+    const label = part.hunk ? t`Hunk ${part.hunk}` : t`File`;
+    return h("div", { class: "part", role: "group", "aria-label": label }, change, h("div", { class: "choices" }, choice("accept", t`Accept`), choice("reject", t`Reject`), part.isKnown && choice("edit", t`Own text`)), own);
   }
 
   /** The answer with the choices about the parts. */

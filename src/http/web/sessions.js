@@ -4,6 +4,7 @@ import { call, follow } from "./api.js";
 import { ago, at, base, fill, h, icon } from "./dom.js";
 import { grouped, matches, workspaceOf } from "./groups.js";
 import { host } from "./host.js";
+import { t } from "./texts.js";
 
 const TYPES = "session.*,turn.started,turn.completed,turn.failed,turn.cancelled,turn.interrupted,permission.*,agent.status";
 
@@ -12,9 +13,12 @@ const FOUND_MAX = 200;
 /** Time since the last key after which the texts of the sessions are searched, in milliseconds. */
 const SEARCH_PAUSE_MS = 200;
 
+/** The status of a session or of an agent in a terminal, in words; `none` has no word. */
+export const STATUS = { waiting: t`waiting`, busy: t`busy`, idle: t`idle`, none: "" };
+
 /** The row of an agent in a terminal. */
 const terminal = ({ agent, cwd, status }) =>
-  h("li", { class: status, title: cwd }, h("div", { class: "session" }, h("span", { class: "dot" }), h("span", { class: "title" }, agent), h("span", { class: "when" }, status), h("span", { class: "where" }, base(cwd))));
+  h("li", { class: status, title: cwd }, h("div", { class: "session" }, h("span", { class: "dot" }), h("span", { class: "title" }, agent), h("span", { class: "when" }, STATUS[status] ?? status), h("span", { class: "where" }, base(cwd))));
 
 /** The name of a hosted agent; null for nuncio's own agent. */
 const hosted = (agent) => (agent && agent !== "nuncio" ? agent : null);
@@ -229,7 +233,7 @@ export class Sessions {
     }
     fill(at("terminals"), [...this.terminals.values()].map(terminal));
     at("no-sessions").hidden = rows.length > 0;
-    at("no-sessions").textContent = query ? "No session matches." : "Sessions appear here.";
+    at("no-sessions").textContent = query ? t`No session matches.` : t`Sessions appear here.`;
     at("more-sessions").hidden = !this.next;
   }
 
@@ -266,12 +270,12 @@ export class Sessions {
       parts.item = h("li", {}, parts.link);
       this.nodes.set(row.id, parts);
     }
-    const word = row.waiting ? "waiting for you" : row.status;
+    const word = row.waiting ? t`waiting for you` : STATUS[row.status] ?? row.status;
     const set = (node, text) => node.textContent !== text && (node.textContent = text);
-    set(parts.title, row.title || "Untitled");
-    set(parts.where, this.found.get(row.id) || [row.waiting && "Waiting for you", row.agent, workspaceOf(row.cwd)].filter(Boolean).join(" · "));
+    set(parts.title, row.title || t`Untitled`);
+    set(parts.where, this.found.get(row.id) || [row.waiting && t`Waiting for you`, row.agent, workspaceOf(row.cwd)].filter(Boolean).join(" · "));
     set(parts.when, ago(row.updatedMs));
-    set(parts.word, word === "none" ? "" : word);
+    set(parts.word, word);
     parts.link.title = row.cwd;
     parts.item.className = `${row.waiting ? "waiting" : row.status}${row.title ? "" : " untitled"}`;
     if (row.id === this.current) parts.link.setAttribute("aria-current", "page");

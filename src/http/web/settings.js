@@ -5,17 +5,21 @@ import { call } from "./api.js";
 import { at, fill, h } from "./dom.js";
 import { host } from "./host.js";
 import { opens } from "./places.js";
+import { t, withNodes } from "./texts.js";
+
+const POLICIES = { allow: (what) => t`allow ${what}`, ask: (what) => t`ask ${what}`, deny: (what) => t`deny ${what}` };
 
 /** Describes a permission rule in words. */
 export function ruleText({ policy, tool, kind, path, pattern, directory }) {
-  const what = [tool || (kind ? `${kind} access` : "every call"), pattern && `“${pattern}”`, path && `on ${path}`].filter(Boolean).join(" ");
-  return `${policy} ${what}${directory ? ` in ${directory}` : ""}`;
+  const what = [tool || (kind ? t`${kind} access` : t`every call`), pattern && `“${pattern}”`, path && t`on ${path}`].filter(Boolean).join(" ");
+  const rule = POLICIES[policy]?.(what) ?? `${policy} ${what}`;
+  return directory ? t`${rule} in ${directory}` : rule;
 }
 
 /** Splits a command into words. Quotes keep blanks. */
 export const words = (text) => [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, double, single, word]) => double ?? single ?? word);
 
-const SCOPES = { user: "your settings", trusted_project: "the project, as it was trusted", project: "the project" };
+const SCOPES = { user: t`your settings`, trusted_project: t`the project, as it was trusted`, project: t`the project` };
 
 export class Settings {
   /**
@@ -28,7 +32,7 @@ export class Settings {
 
   async show() {
     if (!this.dialog.open) {
-      fill(this.body, h("p", { class: "muted" }, "Reading…"));
+      fill(this.body, h("p", { class: "muted" }, t`Reading…`));
       this.dialog.showModal();
     }
     await this.load();
@@ -62,8 +66,8 @@ export class Settings {
 
   draw(settings, models, usual, agents, skipped) {
     this.changeable = settings.changeable;
-    const place = settings.file && h("p", { class: "muted" }, "Your settings file: ", h("code", {}, settings.file));
-    const reason = !settings.changeable && h("p", { class: "muted" }, "They are changed on the server's machine, or here with the owner's token.");
+    const place = settings.file && h("p", { class: "muted" }, withNodes`Your settings file: ${h("code", {}, settings.file)}`);
+    const reason = !settings.changeable && h("p", { class: "muted" }, t`They are changed on the server's machine, or here with the owner's token.`);
     fill(this.body, place, reason, this.model(settings, models, usual), this.keys(settings.providers), this.servers(settings.mcpServers), this.rules(settings.rules), this.agents(agents, skipped), this.skills(settings.skills));
   }
 
@@ -94,50 +98,50 @@ export class Settings {
   }
 
   model({ model, modelFrom }, models, usual) {
-    const detail = model ? modelFrom : usual ? "The first provider with a key, because no settings name a model" : "No model can be used yet";
+    const detail = model ? modelFrom : usual ? t`The first provider with a key, because no settings name a model` : t`No model can be used yet`;
     const list = h("datalist", { id: "settings-models" }, models.map(({ id }) => h("option", { value: id })));
-    const input = this.field("model", "Model of new sessions: PROVIDER/NAME", { required: true });
+    const input = this.field("model", t`Model of new sessions: PROVIDER/NAME`, { required: true });
     input.setAttribute("list", "settings-models");
-    const set = this.form(({ model: chosen }) => this.change(() => call("_nuncio/settings/set_model", { model: chosen.trim() })), "Set", input, list);
-    const reset = model && this.changeable && this.button("Reset", () => this.change(() => call("_nuncio/settings/set_model", {})), "Reset the default model");
-    return this.section("Default model", h("ul", {}, this.row(model || usual || "None", detail, reset)), this.changeable && set);
+    const set = this.form(({ model: chosen }) => this.change(() => call("_nuncio/settings/set_model", { model: chosen.trim() })), t`Set`, input, list);
+    const reset = model && this.changeable && this.button(t`Reset`, () => this.change(() => call("_nuncio/settings/set_model", {})), t`Reset the default model`);
+    return this.section(t`Default model`, h("ul", {}, this.row(model || usual || t`None`, detail, reset)), this.changeable && set);
   }
 
   keys(providers) {
     const known = providers.filter(({ keySource }) => keySource);
-    const row = ({ name, keySource }) => this.row(name, keySource, host.signIn && this.button("Replace…", () => host.signIn(name), `Replace the key of ${name}`));
-    const choose = h("select", { name: "provider", "aria-label": "Provider" }, providers.map(({ name }) => h("option", { value: name }, name)));
+    const row = ({ name, keySource }) => this.row(name, keySource, host.signIn && this.button(t`Replace…`, () => host.signIn(name), t`Replace the key of ${name}`));
+    const choose = h("select", { name: "provider", "aria-label": t`Provider` }, providers.map(({ name }) => h("option", { value: name }, name)));
     const add = host.signIn
-      ? this.form(({ provider }) => host.signIn(provider), "Enter a key…", choose)
-      : h("p", { class: "muted" }, "To store a key, run ", h("code", {}, "nuncio login PROVIDER"), " on the server's machine. Keys are not sent over HTTP.");
-    return this.section("Keys", known.length ? h("ul", {}, known.map(row)) : h("p", { class: "muted" }, "No provider has a key. Local servers need none."), add);
+      ? this.form(({ provider }) => host.signIn(provider), t`Enter a key…`, choose)
+      : h("p", { class: "muted" }, withNodes`To store a key, run ${h("code", {}, "nuncio login PROVIDER")} on the server's machine. Keys are not sent over HTTP.`);
+    return this.section(t`Keys`, known.length ? h("ul", {}, known.map(row)) : h("p", { class: "muted" }, t`No provider has a key. Local servers need none.`), add);
   }
 
   servers(servers) {
-    const row = ({ name, target, enabled, definedIn, removable }) => this.row(name, [target, !enabled && "not enabled", definedIn].filter(Boolean).join(" · "), removable && this.button("Remove", () => this.change(() => call("_nuncio/settings/mcp/remove", { name })), `Remove ${name}`));
-    const add = this.form(({ name, target }) => this.change(() => call("_nuncio/settings/mcp/add", { name: name.trim(), server: /^https?:/.test(target.trim()) ? { url: target.trim() } : { command: words(target) } })), "Add", this.field("name", "Name", { required: true }), this.field("target", "Command, or URL", { required: true }));
-    return this.section("MCP servers", servers.length > 0 && h("ul", {}, servers.map(row)), this.changeable && add);
+    const row = ({ name, target, enabled, definedIn, removable }) => this.row(name, [target, !enabled && t`not enabled`, definedIn].filter(Boolean).join(" · "), removable && this.button(t`Remove`, () => this.change(() => call("_nuncio/settings/mcp/remove", { name })), t`Remove ${name}`));
+    const add = this.form(({ name, target }) => this.change(() => call("_nuncio/settings/mcp/add", { name: name.trim(), server: /^https?:/.test(target.trim()) ? { url: target.trim() } : { command: words(target) } })), t`Add`, this.field("name", t`Name`, { required: true }), this.field("target", t`Command, or URL`, { required: true }));
+    return this.section(t`MCP servers`, servers.length > 0 && h("ul", {}, servers.map(row)), this.changeable && add);
   }
 
   rules(rules) {
-    const row = ({ scope, rule, removable }) => this.row(ruleText(rule), SCOPES[scope], removable && this.button("Remove", () => this.change(() => call("_nuncio/settings/rules/remove", { rule })), `Remove: ${ruleText(rule)}`));
-    const policy = h("select", { name: "policy", "aria-label": "Policy" }, ["allow", "ask", "deny"].map((name) => h("option", { value: name }, name)));
-    const add = this.form(({ policy: chosen, tool, pattern }) => this.change(() => call("_nuncio/settings/rules/add", { rule: { policy: chosen, tool: tool.trim(), ...(pattern.trim() && { pattern: pattern.trim() }) } })), "Add", policy, this.field("tool", "Tool, for example bash", { required: true }), this.field("pattern", "Command or URL: git status *"));
-    return this.section("Permission rules", rules.length > 0 && h("ul", {}, rules.map(row)), this.changeable && add);
+    const row = ({ scope, rule, removable }) => this.row(ruleText(rule), SCOPES[scope], removable && this.button(t`Remove`, () => this.change(() => call("_nuncio/settings/rules/remove", { rule })), t`Remove: ${ruleText(rule)}`));
+    const policy = h("select", { name: "policy", "aria-label": t`Policy` }, Object.entries({ allow: t`allow`, ask: t`ask`, deny: t`deny` }).map(([value, name]) => h("option", { value }, name)));
+    const add = this.form(({ policy: chosen, tool, pattern }) => this.change(() => call("_nuncio/settings/rules/add", { rule: { policy: chosen, tool: tool.trim(), ...(pattern.trim() && { pattern: pattern.trim() }) } })), t`Add`, policy, this.field("tool", t`Tool, for example bash`, { required: true }), this.field("pattern", t`Command or URL: git status *`));
+    return this.section(t`Permission rules`, rules.length > 0 && h("ul", {}, rules.map(row)), this.changeable && add);
   }
 
   agents(agents, skipped) {
-    const row = ({ name, kind, problem }) => this.row(name, problem ?? (kind === "native" ? "nuncio's own agent" : kind));
-    const unused = ({ name, path, reason }) => this.row(name, `Not used: ${reason}`, this.file(path));
-    return this.section("Agents", h("ul", {}, agents.map(row), skipped.map(unused)));
+    const row = ({ name, kind, problem }) => this.row(name, problem ?? (kind === "native" ? t`nuncio's own agent` : kind));
+    const unused = ({ name, path, reason }) => this.row(name, t`Not used: ${reason}`, this.file(path));
+    return this.section(t`Agents`, h("ul", {}, agents.map(row), skipped.map(unused)));
   }
 
   skills(skills) {
-    return skills.length > 0 && this.section("Skills", h("ul", {}, skills.map(({ name, description, path }) => this.row(name, description, this.file(path)))));
+    return skills.length > 0 && this.section(t`Skills`, h("ul", {}, skills.map(({ name, description, path }) => this.row(name, description, this.file(path)))));
   }
 
   /** A button that opens a file. Only an editor can open those outside of the session's directory. */
   file(path) {
-    return host.signIn && h("button", { type: "button", class: "plain", ...opens({ path }), onclick: () => this.dialog.close() }, "Open");
+    return host.signIn && h("button", { type: "button", class: "plain", ...opens({ path }), onclick: () => this.dialog.close() }, t`Open`);
   }
 }

@@ -1,5 +1,7 @@
 // The state of a session, computed from its events as on the server. Independent of the page.
 
+import { english, translated } from "./texts.js";
+
 /** The event types that describe an ended turn completely. */
 export const FACTS =
   "session.*,turn.*,message.completed,message.queued,message.edited,message.removed,tool.started,tool.completed,permission.*,plan.*,usage.*,context.*,compaction.*,verify.*,mode.*,hook.*,notice,child.*,agent.*";
@@ -12,6 +14,12 @@ const isDelta = (body) => ["message.delta", "tool.input", "tool.updated"].includ
 
 /** The parts of a message, where notes of nuncio to the model are text in square brackets. */
 const shown = (parts) => parts.map((part) => (part.type === "note" ? { type: "text", text: `[${part.text}]` } : part));
+
+/** A note of the console itself. Its texts are English until `shownTexts` translates them. */
+const ownNote = (severity, text, hint) => ({ severity, text, hint, isOwn: true });
+
+/** Returns the text and the hint of a note as they are shown. */
+export const shownTexts = ({ text, hint, isOwn }) => (isOwn ? [text, hint].map(translated) : [text, hint]);
 
 const textOf = (parts) => parts.filter((part) => part.type === "text").map((part) => part.text).join("\n");
 
@@ -113,10 +121,10 @@ function describe(item, { title, kind, input, locations }) {
 }
 
 const STOPPED = {
-  max_tokens: "The model reached its token limit",
-  max_turn_requests: "The turn reached a limit",
-  refusal: "The model refused to continue",
-  cancelled: "Stopped",
+  max_tokens: english`The model reached its token limit`,
+  max_turn_requests: english`The turn reached a limit`,
+  refusal: english`The model refused to continue`,
+  cancelled: english`Stopped`,
 };
 
 /**
@@ -139,7 +147,7 @@ const HANDLERS = {
   },
   "turn.completed"(state, body, event) {
     const said = STOPPED[body.stopReason];
-    state.endTurn(event, said && { severity: "info", text: said });
+    state.endTurn(event, said && ownNote("info", said));
   },
   "turn.failed": (state, body, event) => state.endTurn(event, { severity: "error", text: body.message, hint: body.hint }),
   "turn.cancelled"(state, _, event) {
@@ -147,11 +155,11 @@ const HANDLERS = {
     for (const item of state.itemsOf(event.turnId)) {
       if (item.kind === "tool" && item.status === "failed" && isCancelled(item)) state.touch(item).stopped = true;
     }
-    state.endTurn(event, { severity: "info", text: "Stopped" });
+    state.endTurn(event, ownNote("info", STOPPED.cancelled));
   },
   "turn.interrupted"(state, _, event) {
-    const hint = "The process that ran the turn has ended. Your next message continues from here.";
-    state.endTurn(event, { severity: "warning", text: "Interrupted", hint });
+    const hint = english`The process that ran the turn has ended. Your next message continues from here.`;
+    state.endTurn(event, ownNote("warning", english`Interrupted`, hint));
   },
 
   "message.delta"(state, body, event) {
@@ -239,5 +247,5 @@ const HANDLERS = {
     if (body.code === "repository") return;
     state.add({ kind: "notice", severity: body.severity, text: body.title, hint: body.description }, event);
   },
-  "compaction.completed": (state, _, event) => state.add({ kind: "notice", severity: "info", text: "The conversation was compacted" }, event),
+  "compaction.completed": (state, _, event) => state.add({ kind: "notice", ...ownNote("info", english`The conversation was compacted`) }, event),
 };

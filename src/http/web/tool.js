@@ -7,6 +7,7 @@ import * as diff from "./diff.js";
 import * as fields from "./fields.js";
 import { opens, placeLink } from "./places.js";
 import * as known from "./results.js";
+import { t } from "./texts.js";
 
 const PREVIEW_LINES = 6;
 const OUTPUT_CHARS_MAX = 200_000;
@@ -20,8 +21,8 @@ export function plain(text) {
 }
 
 export function image(part) {
-  if (!IMAGES.includes(part.mimeType)) return h("span", { class: "chip" }, `${part.mimeType} image`);
-  return h("img", { src: `data:${part.mimeType};base64,${part.data}`, alt: "Image", class: "picture" });
+  if (!IMAGES.includes(part.mimeType)) return h("span", { class: "chip" }, t`${part.mimeType} image`);
+  return h("img", { src: `data:${part.mimeType};base64,${part.data}`, alt: t`Image`, class: "picture" });
 }
 
 /** Content as nodes. `isExact` makes every character visible, for permission questions. */
@@ -64,7 +65,7 @@ const hasFailedChecks = (item) => item.details?.passed === false;
 /** The output of failed checks, without the lines about passed checks. */
 const checkOutput = (item) => plain(textOf(item)).split("\n").filter((line) => !/^`.*` passed in [\d.]+ s$/.test(line)).join("\n").trimEnd();
 
-const WORDS = { pending: "pending", in_progress: "running", completed: "done", failed: "failed", stopped: "stopped" };
+const WORDS = { pending: t`pending`, in_progress: t`running`, completed: t`done`, failed: t`failed`, stopped: t`stopped` };
 
 export class ToolView {
   constructor(item) {
@@ -121,8 +122,8 @@ export class ToolView {
     if (!place) return;
     const { title, ...data } = opens(place);
     for (const [name, value] of Object.entries(data)) if (value) this.open.setAttribute(name, value);
-    this.open.title = `Open ${title}`;
-    this.open.setAttribute("aria-label", `Open ${title}`);
+    this.open.title = t`Open ${title}`;
+    this.open.setAttribute("aria-label", t`Open ${title}`);
   }
 
   update() {
@@ -131,7 +132,7 @@ export class ToolView {
     const status = this.status;
     const isBad = status === "completed" && !!item.details?.exitCode;
     this.root.className = `tool ${status}${isBad ? " bad" : ""}${command ? " command" : ""}`;
-    const word = status === "asked" ? "waiting for you" : WORDS[status];
+    const word = status === "asked" ? t`waiting for you` : WORDS[status];
     fill(this.mark, status === "in_progress" ? h("span", { class: "spinner" }) : icon(ICONS[item.about] || "other"), h("span", { class: "hidden" }, `${word}: `));
     this.title.textContent = command ? command.split("\n").map((line) => line.trim()).filter(Boolean).join(" ↵ ") : item.title;
     this.row.title = command || item.title;
@@ -152,11 +153,11 @@ export class ToolView {
       if (sum("added")) facts.push(h("span", { class: "plus" }, `+${sum("added")}`));
       if (sum("removed")) facts.push(h("span", { class: "minus" }, `−${sum("removed")}`));
     }
-    if (this.isDenied) facts.push(h("span", { class: "no" }, DECISIONS[decision.outcome] || "denied"));
-    else if (item.effect === "unknown") facts.push(h("span", { class: "no" }, "effect unknown"));
-    else if (item.stopped) facts.push("stopped");
-    else if (item.status === "failed") facts.push(h("span", { class: "no" }, "failed"));
-    if (details?.exitCode) facts.push(h("span", { class: "no" }, `exit ${details.exitCode}`));
+    if (this.isDenied) facts.push(h("span", { class: "no" }, DECISIONS[decision.outcome] || t`denied`));
+    else if (item.effect === "unknown") facts.push(h("span", { class: "no" }, t`effect unknown`));
+    else if (item.stopped) facts.push(t`stopped`);
+    else if (item.status === "failed") facts.push(h("span", { class: "no" }, t`failed`));
+    if (details?.exitCode) facts.push(h("span", { class: "no" }, t`exit ${details.exitCode}`));
     if (details?.durationMs >= 1000) facts.push(duration(details.durationMs));
     return facts.flatMap((fact, index) => (index ? [" ", fact] : [fact]));
   }
@@ -175,7 +176,7 @@ export class ToolView {
     const hasInput = !changes.length && item.about === "other" && Object.keys(item.input ?? {}).length > 0;
     const input = hasInput && h("div", { class: "input" }, fields.draw(item.input));
     const value = isText && !["read", "execute", "fetch"].includes(item.about) ? fields.parsed(textOf(item)) : undefined;
-    const none = !item.content.length && h("p", { class: "muted no-output" }, item.done ? "No output" : "No output yet");
+    const none = !item.content.length && h("p", { class: "muted no-output" }, item.done ? t`No output` : t`No output yet`);
     return [input, value === undefined ? contents(item.content) : fields.draw(value), none];
   }
 
@@ -196,7 +197,7 @@ export class ToolView {
     }
     if (command) {
       const text = commandOutput(item);
-      fill(this.body, command.includes("\n") || command.length > 60 ? code(command) : null, text ? plainOutput(text) : h("p", { class: "muted no-output" }, item.done ? "No output" : "No output yet"));
+      fill(this.body, command.includes("\n") || command.length > 60 ? code(command) : null, text ? plainOutput(text) : h("p", { class: "muted no-output" }, item.done ? t`No output` : t`No output yet`));
       return;
     }
     const { place } = this;
@@ -205,4 +206,4 @@ export class ToolView {
   }
 }
 
-const DECISIONS = { reject_once: "rejected", reject_always: "rejected", denied: "denied", cancelled: "cancelled" };
+const DECISIONS = { reject_once: t`rejected`, reject_always: t`rejected`, denied: t`denied`, cancelled: t`cancelled` };

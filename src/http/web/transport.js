@@ -1,6 +1,8 @@
 // What each transport of the console's calls uses: the error, the pauses between tries, and the
 // delivery of events. api.js is the transport to a server; the page of an editor has another one.
 
+import { t } from "./texts.js";
+
 const BACKOFF_MS = [150, 300, 600, 1200, 2500, 5000, 10_000];
 
 /** Pause after the given number of failures, in milliseconds: exponential, with jitter. */
@@ -9,7 +11,7 @@ export const backoff = (failures) => BACKOFF_MS[Math.min(failures, BACKOFF_MS.le
 /** An error of a method. To tell errors apart, use `code`, a word such as `not_found`. */
 export class ApiError extends Error {
   constructor({ message, code, hint, details }) {
-    super(message || "unknown error");
+    super(message || t`unknown error`);
     Object.assign(this, { code, hint, details });
   }
 }

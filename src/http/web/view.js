@@ -4,6 +4,8 @@
 import { add, announce, at, copyIcon, duration, fill, h, icon } from "./dom.js";
 import { Growing } from "./markdown.js";
 import { EndFollower } from "./scroll.js";
+import { shownTexts } from "./state.js";
+import { t } from "./texts.js";
 import { ToolView, image } from "./tool.js";
 import { decoded } from "./transport.js";
 
@@ -24,7 +26,7 @@ class MessageView {
     this.root = h("article", { class: `message ${item.role}` });
     if (item.role === "assistant") {
       this.text = new Growing();
-      this.root.append(h("span", { class: "hidden" }, "nuncio says:"), this.text.root, h("div", { class: "answer-tools" }, copyIcon("Copy the answer", () => item.text)));
+      this.root.append(h("span", { class: "hidden" }, t`nuncio says:`), this.text.root, h("div", { class: "answer-tools" }, copyIcon(t`Copy the answer`, () => item.text)));
     } else if (item.role === "thought") {
       this.text = new Growing();
       this.label = h("span");
@@ -38,7 +40,7 @@ class MessageView {
     this.root.classList.toggle("growing", !item.done);
     if (this.text) this.text.update(item.text, item.done);
     else this.parts();
-    if (this.label) this.label.textContent = item.done ? "Thought" : "Thinking";
+    if (this.label) this.label.textContent = item.done ? t`Thought` : t`Thinking`;
     this.root.hidden = item.done && !item.text.trim() && !item.parts.some((part) => part.type !== "text");
   }
 
@@ -53,21 +55,22 @@ class MessageView {
       if (part.type !== "resource") return chip;
       return h("details", { class: "resource" }, h("summary", {}, chip), h("pre", { class: "output" }, part.text));
     });
-    fill(this.root, h("span", { class: "hidden" }, this.item.role === "system" ? "Note:" : "You said:"), h("div", { class: "bubble" }, nodes));
+    fill(this.root, h("span", { class: "hidden" }, this.item.role === "system" ? t`Note:` : t`You said:`), h("div", { class: "bubble" }, nodes));
   }
 }
 
 class NoteView {
   constructor(item, hooks) {
     Object.assign(this, { item, hooks });
-    this.root = h("div", { class: `note ${item.severity}` }, h("span", { class: "what" }, item.text), item.hint && h("span", { class: "hint" }, item.hint));
+    const [text, hint] = shownTexts(item);
+    this.root = h("div", { class: `note ${item.severity}` }, h("span", { class: "what" }, text), hint && h("span", { class: "hint" }, hint));
   }
 
   /** The note about the end of the last turn has a button that runs the turn again. */
   update() {
     this.again?.remove();
     if (!this.item.isLast || this.hooks.observes()) return;
-    this.again = h("button", { type: "button", class: "plain again", onclick: () => this.retry() }, "Retry");
+    this.again = h("button", { type: "button", class: "plain again", onclick: () => this.retry() }, t`Retry`);
     this.root.append(this.again);
   }
 
@@ -110,7 +113,7 @@ export class ConversationView {
     this.end = new EndFollower(this.scroller, { isWhole: () => this.isWhole, toEnd: () => this.toEnd(), changed: () => (this.latest.hidden = this.end.isOn) });
     this.views = new Map();
     this.from = this.to = this.length = 0;
-    this.earlier = h("button", { type: "button", class: "quiet earlier-items", hidden: true, onclick: () => this.extend(-PAGE) }, "Show earlier messages");
+    this.earlier = h("button", { type: "button", class: "quiet earlier-items", hidden: true, onclick: () => this.extend(-PAGE) }, t`Show earlier messages`);
     this.root.before(this.earlier);
     this.scheduled = false;
     this.cost = 0;
@@ -252,8 +255,8 @@ export class ConversationView {
     if (!open) return;
     const waits = state.asks.size > 0;
     const { writing } = state;
-    const work = writing ? `Writing ${writing.path ?? writing.name}, ${Math.ceil(writing.bytes / 1000)} kB` : "Working";
-    const text = `${waits ? "Waiting for you" : work} · ${duration(Date.now() - state.turn.startedMs)}`;
+    const work = writing ? t`Writing ${writing.path ?? writing.name}, ${Math.ceil(writing.bytes / 1000)} kB` : t`Working`;
+    const text = `${waits ? t`Waiting for you` : work} · ${duration(Date.now() - state.turn.startedMs)}`;
     if (this.working.lastChild.textContent !== text) this.working.lastChild.textContent = text;
     this.working.classList.toggle("waiting", waits);
   }

@@ -4,8 +4,12 @@
 import { call } from "./api.js";
 import { at, fill, h } from "./dom.js";
 import { host } from "./host.js";
+import { t } from "./texts.js";
 
-const counted = (count, one, more = `${one}s`) => count > 0 && `${count} ${count === 1 ? one : more}`;
+const counted = (count, one, more) => count > 0 && (count === 1 ? one : more);
+
+/** Lists paths, of which the server returns the first ones. */
+export const listed = ({ count, paths }) => (count > paths.length ? t`${paths.join(", ")} and ${count - paths.length} more` : paths.join(", "));
 
 function size(bytes) {
   const units = ["kB", "MB", "GB"];
@@ -26,7 +30,7 @@ export class Workspaces {
 
   async show() {
     this.create.hidden = this.hooks.observes();
-    fill(this.list, h("li", { class: "muted" }, "Reading…"));
+    fill(this.list, h("li", { class: "muted" }, t`Reading…`));
     this.dialog.showModal();
     await this.load();
   }
@@ -35,7 +39,7 @@ export class Workspaces {
     try {
       const { workspaces } = await call("_nuncio/workspace/list");
       fill(this.list, workspaces.map((workspace) => this.row(workspace)));
-      if (!workspaces.length) fill(this.list, h("li", { class: "muted" }, "A workspace is a git worktree with a branch of its own, so that several agents can work on one repository."));
+      if (!workspaces.length) fill(this.list, h("li", { class: "muted" }, t`A workspace is a git worktree with a branch of its own, so that several agents can work on one repository.`));
     } catch (error) {
       this.dialog.close();
       this.hooks.failed(error);
@@ -47,14 +51,14 @@ export class Workspaces {
     const isReady = state === "ready";
     const button = (text, does, className = "plain") => h("button", { type: "button", class: className, onclick: does }, text);
     const row = h("li", { class: "workspace" },
-      h("div", {}, h("strong", {}, name), " ", h("span", { class: "muted" }, branch === `nuncio/${name}` ? "" : branch || "detached HEAD", isReady ? "" : ` ${state}`)),
+      h("div", {}, h("strong", {}, name), " ", h("span", { class: "muted" }, branch === `nuncio/${name}` ? "" : branch || t`detached HEAD`, isReady ? "" : ` ${state}`)),
       h("div", { class: "muted path", title: path }, repository),
       h("div", {}, summary(workspace)),
       problem && h("div", { class: "error" }, problem),
       below.length ? below : !this.hooks.observes() && h("div", { class: "buttons" },
-        isReady && button("New session", () => this.open(path)),
-        isReady && hasWork(workspace) && button("Apply", (event) => this.apply(workspace, row, event.target)),
-        button("Delete…", () => this.lose(workspace, row))));
+        isReady && button(t`New session`, () => this.open(path)),
+        isReady && hasWork(workspace) && button(t`Apply`, (event) => this.apply(workspace, row, event.target)),
+        button(t`Delete…`, () => this.lose(workspace, row))));
     return row;
   }
 
@@ -94,9 +98,9 @@ export class Workspaces {
       const answer = await call("_nuncio/workspace/delete", { workspaceId: workspace.workspaceId, confirm });
       if (answer.deleted) return await this.load();
       const lost = losses(answer);
-      const text = lost.length ? [answer.changed ? "It has changed. This is lost now:" : "This is lost:", h("ul", {}, lost.map((one) => h("li", {}, one)))] : "Nothing is lost.";
-      const keep = h("button", { type: "button", class: "plain", onclick: () => next.replaceWith(this.row(answer.workspace)) }, "Keep");
-      const remove = h("button", { type: "button", class: "primary danger", onclick: () => this.lose(workspace, next, answer.confirm) }, "Delete");
+      const text = lost.length ? [answer.changed ? t`It has changed. This is lost now:` : t`This is lost:`, h("ul", {}, lost.map((one) => h("li", {}, one)))] : t`Nothing is lost.`;
+      const keep = h("button", { type: "button", class: "plain", onclick: () => next.replaceWith(this.row(answer.workspace)) }, t`Keep`);
+      const remove = h("button", { type: "button", class: "primary danger", onclick: () => this.lose(workspace, next, answer.confirm) }, t`Delete`);
       const next = this.row(answer.workspace, h("div", { class: "losses" }, text), h("div", { class: "buttons" }, keep, remove));
       row.replaceWith(next);
       host.focus(keep);
@@ -110,36 +114,35 @@ const hasWork = ({ changes, unmergedCommits }) => changes.modified.count + chang
 
 /** What was taken into the user's working tree, or why nothing was. */
 export function applied({ applied: done, commit, directory, files, conflicts, deleted }) {
-  const named = ({ count, paths }) => `${paths.join(", ")}${count > paths.length ? ` and ${count - paths.length} more` : ""}`;
-  if (conflicts.count) return `Nothing was changed, because of conflicts in ${named(conflicts)}`;
-  if (!done) return `${directory} already has all changes`;
-  const removed = deleted.length ? `; deleted unchanged workspaces: ${deleted.join(", ")}` : "";
-  return `Applied to ${directory}${commit ? ` as commit ${commit.slice(0, 12)}` : ", not committed"}: ${named(files)}${removed}`;
+  if (conflicts.count) return t`Nothing was changed, because of conflicts in ${listed(conflicts)}`;
+  if (!done) return t`${directory} already has all changes`;
+  const text = commit ? t`Applied to ${directory} as commit ${commit.slice(0, 12)}: ${listed(files)}` : t`Applied to ${directory}, not committed: ${listed(files)}`;
+  return deleted.length ? t`${text}; deleted unchanged workspaces: ${deleted.join(", ")}` : text;
 }
 
 /** The state of a workspace in a line. */
 function summary({ changes, unmergedCommits, sessions, processes, size: bytes }) {
   const { modified, untracked } = changes;
   return [
-    counted(modified.count, "changed file"),
-    counted(untracked.count, "new file"),
-    counted(unmergedCommits, "commit not merged", "commits not merged"),
-    counted(sessions.length, "session"),
-    counted(processes.length, "process", "processes"),
+    counted(modified.count, t`1 changed file`, t`${modified.count} changed files`),
+    counted(untracked.count, t`1 new file`, t`${untracked.count} new files`),
+    counted(unmergedCommits, t`1 commit not merged`, t`${unmergedCommits} commits not merged`),
+    counted(sessions.length, t`1 session`, t`${sessions.length} sessions`),
+    counted(processes.length, t`1 process`, t`${processes.length} processes`),
     size(bytes),
   ].filter(Boolean).join(" · ");
 }
 
 function losses({ workspace, lostCommits }) {
   const { modified, untracked, ignored, submodules } = workspace.changes;
-  const files = ({ count, paths }, what) => count > 0 && `${what}: ${paths.join(", ")}${count > paths.length ? ` and ${count - paths.length} more` : ""}`;
+  const more = lostCommits.count - lostCommits.commits.length, working = workspace.processes.length;
   return [
-    files(modified, "changed"),
-    files(untracked, "new"),
-    files(ignored, "ignored by git"),
-    files(submodules, "submodules"),
-    ...lostCommits.commits.map((commit) => `commit ${commit}`),
-    lostCommits.count > lostCommits.commits.length && `${lostCommits.count - lostCommits.commits.length} more commits`,
-    counted(workspace.processes.length, "process works there", "processes work there"),
+    modified.count > 0 && t`changed: ${listed(modified)}`,
+    untracked.count > 0 && t`new: ${listed(untracked)}`,
+    ignored.count > 0 && t`ignored by git: ${listed(ignored)}`,
+    submodules.count > 0 && t`submodules: ${listed(submodules)}`,
+    ...lostCommits.commits.map((commit) => t`commit ${commit}`),
+    more > 0 && t`${more} more commits`,
+    counted(working, t`1 process works there`, t`${working} processes work there`),
   ].filter(Boolean);
 }

@@ -62,7 +62,8 @@ export function createApi(folders) {
       fire() {}
     },
     Disposable: class {},
-    l10n: { t: (text, ...values) => text.replace(/\{(\d)\}/g, (_, index) => values[index]) },
+    env: { language: "en" },
+    l10n: { bundle: undefined, t: (text, ...values) => text.replace(/\{(\d)\}/g, (_, index) => values[index]) },
     window: { showWarningMessage: async (text) => (calls.push(["asked", text]), api.answer), showErrorMessage: async (text) => void calls.push(["error", text]) },
     commands: { executeCommand: async (...words) => void calls.push(words) },
     workspace: {

@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createApi, load } from "./stand_in.mjs";
 
-function conversation(state = {}) {
-  const vscode = createApi(["/project"]);
+function conversation(state = {}, vscode = createApi(["/project"])) {
   const found = { posted: [], calls: [], shown: [], prompted: 0, followed: [], disposed: 0, kept: [] };
   const webview = {
     cspSource: "self:",
@@ -39,6 +38,18 @@ test("the page has a policy, and its state is text", () => {
   assert.ok(webview.html.includes(`<script nonce="${nonce}"`) && webview.html.includes("require-trusted-types-for 'script'"));
   assert.equal(webview.html.match(/<script/g).length, 1);
   assert.ok(/data-state="[^"<>]*"/.test(webview.html));
+});
+
+test("the page has the translations of the window's language, as text", () => {
+  const vscode = createApi(["/project"]);
+  assert.ok(!conversation({}, vscode).webview.html.includes("data-texts") && conversation({}, vscode).webview.html.includes('<html lang="en">'));
+  const bundle = { "Open diff": `"Diff" <öffnen> & 'mehr'` };
+  Object.assign(vscode.l10n, { bundle });
+  vscode.env.language = "de";
+  const { html } = conversation({}, vscode).webview;
+  const unescaped = (text) => text.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(code));
+  assert.deepEqual(JSON.parse(unescaped(/ data-texts="([^"<>]*)"/.exec(html)[1])), bundle);
+  assert.ok(html.includes('<html lang="de">'));
 });
 
 test("commands wait until the page is ready, and again after it was loaded anew", async () => {
