@@ -46,10 +46,12 @@ pub(super) async fn beside(
         ended = &mut work => ended,
         () = &mut title => return work.await,
     };
-    tokio::select! {
-        () = turn.cancel.cancelled() => {}
-        // The title that was derived from the prompt stays.
-        _ = tokio::time::timeout(WAIT, title) => {}
+    if ended.is_ok() {
+        tokio::select! {
+            () = turn.cancel.cancelled() => {}
+            // The title that was derived from the prompt stays.
+            _ = tokio::time::timeout(WAIT, title) => {}
+        }
     }
     ended
 }
