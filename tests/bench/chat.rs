@@ -147,7 +147,8 @@ fn keys_while_code_streams() {
 /// Compares answers that consist of a block of code, with and without a language.
 fn coloured_blocks() {
     let block = |language: &str, name: &str| {
-        let lines: String = (0..100).map(|line| format!("let value_{line}: u32 = compute(\"{name}\", {line}); // a line\n")).collect();
+        let lines: String =
+            (0..100).map(|line| format!("let value_{line}: u32 = compute(\"{name}\", {line}); // a line\n")).collect();
         json!({ "text": format!("```{language}\n{lines}fn end_{name}() {{}}\n```\n"), "chunk_chars": 20_000 })
     };
     let names = ["warm", "plain", "first", "second", "third"];

@@ -1,8 +1,9 @@
-// Measures the extension in code-server: node bench.mjs NUNCIO VSIX. Prints milliseconds: to open a
-// conversation of 10,000 messages, and the age of the newest visible delta of a fast stream.
+// Measures the extension in code-server: node bench.mjs NUNCIO VSIX. Prints milliseconds: from the
+// activation to the first accepted prompt, to open a conversation of 10,000 messages, and the age of
+// the newest visible delta of a fast stream.
 
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { globSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -35,6 +36,32 @@ const editor = await Editor.start(nuncio, vsix, { settings: { "nuncio.args": ["-
 const url = `http://127.0.0.1:${model.address().port}`;
 writeFileSync(join(editor.data, "config.toml"), `[providers.bench]\nprotocol = "openai-chat"\nbase_url = "${url}"\ncontext_window = 1000000\nmodels = ["clock"]\n`);
 const browser = await Browser.start();
+
+/** Returns when the extension wrote a line of its newest log, in milliseconds. */
+async function loggedMs(words) {
+  const age = (file) => -statSync(file).mtimeMs;
+  const [file] = globSync(`${editor.dir}/user/logs/**/nuncio.log`).sort((a, b) => age(a) - age(b));
+  const line = await until(() => readFileSync(file, "utf8").split("\n").find((line) => line.includes(words)), words);
+  return Date.parse(line.slice(0, 23).replace(" ", "T"));
+}
+
+for (let start = 0; start < 5; start++) {
+  const window = await browser.open(editor);
+  const frame = await window.nuncio();
+  await frame.locator("#prompt").fill("Hello");
+  await frame.evaluate(() => {
+    const observer = new MutationObserver(() => {
+      if (document.querySelector(".message.user")) observer.disconnect(), (window.acceptedMs = Date.now());
+    });
+    observer.observe(document.body, { childList: true, subtree: true });
+  });
+  await until(async () => (await frame.locator("#send").click({ timeout: 100 }).then(() => false, () => false)) || (await frame.evaluate(() => window.acceptedMs)), "an accepted prompt");
+  const startedMs = await loggedMs("] starting ");
+  const [connected, accepted] = [(await loggedMs("connected to nuncio")) - startedMs, (await frame.evaluate(() => window.acceptedMs)) - startedMs];
+  console.log(`the extension starts nuncio → connected after ${connected} ms, the first prompt is accepted after ${accepted} ms`);
+  await window.close();
+  await until(() => editor.nuncios().length === 0, "the process has ended");
+}
 
 const other = new Other(editor, [{ text: "Hello." }]);
 const id = await other.session(editor.project);
