@@ -3,7 +3,7 @@
 // the newest visible delta of a fast stream.
 
 import { once } from "node:events";
-import { globSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -37,31 +37,45 @@ const url = `http://127.0.0.1:${model.address().port}`;
 writeFileSync(join(editor.data, "config.toml"), `[providers.bench]\nprotocol = "openai-chat"\nbase_url = "${url}"\ncontext_window = 1000000\nmodels = ["clock"]\n`);
 const browser = await Browser.start();
 
-/** Returns when the extension wrote a line of its newest log, in milliseconds. */
-async function loggedMs(words) {
-  const age = (file) => -statSync(file).mtimeMs;
-  const [file] = globSync(`${editor.dir}/user/logs/**/nuncio.log`).sort((a, b) => age(a) - age(b));
-  const line = await until(() => readFileSync(file, "utf8").split("\n").find((line) => line.includes(words)), words);
-  return Date.parse(line.slice(0, 23).replace(" ", "T"));
+/** Returns when a process was started, in milliseconds, with a resolution of 10 ms. */
+function startedMs(pid) {
+  const uptimeMs = Number(readFileSync("/proc/uptime", "utf8").split(" ")[0]) * 1000;
+  const ticks = Number(readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ")[19]);
+  return Date.now() - uptimeMs + ticks * 10;
 }
 
-for (let start = 0; start < 5; start++) {
-  const window = await browser.open(editor);
-  const frame = await window.nuncio();
+/** Sends the first prompt of a session, and returns how long after the start of nuncio it was accepted. */
+async function firstPromptMs(frame) {
   await frame.locator("#prompt").fill("Hello");
   await frame.evaluate(() => {
+    window.acceptedMs = null;
     const observer = new MutationObserver(() => {
       if (document.querySelector(".message.user")) observer.disconnect(), (window.acceptedMs = Date.now());
     });
     observer.observe(document.body, { childList: true, subtree: true });
+    document.getElementById("send").click();
   });
-  await until(async () => (await frame.locator("#send").click({ timeout: 100 }).then(() => false, () => false)) || (await frame.evaluate(() => window.acceptedMs)), "an accepted prompt");
-  const startedMs = await loggedMs("] starting ");
-  const [connected, accepted] = [(await loggedMs("connected to nuncio")) - startedMs, (await frame.evaluate(() => window.acceptedMs)) - startedMs];
-  console.log(`the extension starts nuncio → connected after ${connected} ms, the first prompt is accepted after ${accepted} ms`);
+  const acceptedMs = await until(() => frame.evaluate(() => window.acceptedMs), "an accepted prompt");
+  return Math.round(acceptedMs - startedMs(editor.nuncios()[0]));
+}
+
+const [opened, restarted] = [[], []];
+for (let start = 0; start < 5; start++) {
+  const window = await browser.open(editor);
+  const frame = await window.nuncio();
+  // The extension starts nuncio as soon as it is activated.
+  await until(() => editor.nuncios().length === 1, "a process");
+  opened.push(await firstPromptMs(frame));
+  await window.rests(frame);
+  await window.fresh();
+  process.kill(editor.nuncios()[0], "SIGKILL");
+  await until(() => editor.nuncios().length === 1, "another process");
+  restarted.push(await firstPromptMs(frame));
+  await window.rests(frame);
   await window.close();
   await until(() => editor.nuncios().length === 0, "the process has ended");
 }
+console.log(`start of nuncio → the first prompt is accepted: ${opened.join(", ")} ms while the view loads, ${restarted.join(", ")} ms in an open view`);
 
 const other = new Other(editor, [{ text: "Hello." }]);
 const id = await other.session(editor.project);
@@ -76,7 +90,7 @@ const window = await browser.open(editor);
 const frame = await window.nuncio();
 const row = await window.tree("A long conversation");
 const times = [];
-for (let turn = 0; turn < 3; turn++) {
+for (let turn = 0; turn < 5; turn++) {
   await window.fresh();
   await frame.evaluate(() => {
     window.openedMs = null;
