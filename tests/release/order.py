@@ -7,8 +7,8 @@ KEPT is what the linker `keep-link` kept of PROGRAM, which has its symbols. LIST
 missing, PROGRAM is traced with callgrind and the list is written. OUT is the program, without symbols.
 
 The kernel maps the 64 KiB around each page of code that runs, so functions that lie far from each other cost memory and page
-faults. The start comes first, then what sessions, prompts and tools run. The helper that starts commands cannot run under
-callgrind, so the functions of its modules follow by their names.
+faults. The start comes first, then what a session runs in addition, a prompt, and tools. The helper that starts commands cannot
+run under callgrind, so the functions of its modules follow by their names.
 """
 
 import os
@@ -69,13 +69,24 @@ def use(agent):
     agent.load(session)
 
 
+def prompt(agent):
+    agent.prompt(agent.session())
+
+
 def listed(program):
     """Returns the names for the list: each group is sorted, because threads run in another order each time."""
-    start = traced(program, lambda _: None, steps=[])
-    rest = traced(program, use, steps=STEPS) | traced(program, use, deltas=50)
+    groups = [
+        traced(program, lambda _: None, steps=[]),
+        traced(program, Agent.session, steps=[]),
+        traced(program, prompt, deltas=50),
+        traced(program, use, steps=STEPS) | traced(program, use, deltas=50),
+    ]
     symbols = subprocess.run(["nm", "--defined-only", program], capture_output=True, text=True, check=True).stdout
-    helper = {line.split()[2] for line in symbols.splitlines() if line.split()[1] in "tT" and HELPER.search(line)}
-    return sorted(start) + sorted(rest - start) + sorted(helper - rest - start)
+    groups.append({line.split()[2] for line in symbols.splitlines() if line.split()[1] in "tT" and HELPER.search(line)})
+    names = []
+    for group in groups:
+        names += sorted(group.difference(names))
+    return names
 
 
 def link(kept, order, out):
@@ -89,8 +100,9 @@ def link(kept, order, out):
 def main():
     kept, program, order, out = sys.argv[1:]
     if not os.path.exists(order):
+        names = listed(program)
         with open(order, "w") as file:
-            file.writelines(f"{name}\n" for name in listed(program))
+            file.writelines(f"{name}\n" for name in names)
     link(kept, order, out)
 
 
