@@ -5,24 +5,23 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use futures_util::future::OptionFuture;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::{literal_pathspec, path};
 use crate::limits;
 use crate::process::{
-    Child, Command, ExitStatus, GIT_ATTEMPTS_MAX, PLAIN_GIT_NAMES, SAFE_GIT_SETTINGS, Sandbox, met_removed_placeholder,
+    Child, Command, ExitStatus, GIT_ATTEMPTS_MAX, Output, PLAIN_GIT_NAMES, SAFE_GIT_SETTINGS, Sandbox, met_removed_placeholder,
 };
 use crate::terminal_text::printed;
 use crate::toolkit::context::ToolContext;
 use crate::toolkit::output::ToolError;
 use crate::toolkit::sandbox_notes::SandboxNotes;
 
-/// Shell script that prints the standard output of a command, and appends its standard error only
-/// if the command fails.
-const OUTPUT_FIRST: &str = r#"exec 3>&1; errors=$("$@" 2>&1 >&3 3>&-) || { code=$?; printf '%s\n' "$errors"; exit $code; }"#;
-
 pub(crate) struct GitOutput {
+    /// Standard output. Of a read-only command that failed, standard error follows; that of others
+    /// is between.
     pub bytes: Vec<u8>,
     /// True if the output exceeded `limits::GIT_OUTPUT_BYTES_MAX`, so that `bytes` is truncated.
     pub truncated: bool,
@@ -81,17 +80,17 @@ impl<'c> Git<'c> {
             ));
         }
         let settings = SAFE_GIT_SETTINGS.into_iter().flat_map(|setting| ["-c", setting]);
-        let own = ["sh", "-c", OUTPUT_FIRST, "sh", "git", "--no-pager"].into_iter().chain(settings);
+        let own = ["git", "--no-pager"].into_iter().chain(settings);
         let all = own.map(OsString::from).chain(arguments.into_iter().map(Into::into));
         let command = self.command(all).git_read_only().env("GIT_ALLOW_PROTOCOL", "none").sandbox(Some(self.read_sandbox()));
-        self.run(&command, limits::GIT_READ, &self.context.cancel).await
+        self.run(&command, true, limits::GIT_READ, &self.context.cancel).await
     }
 
     /// Runs a command that changes the repository, with its hooks. The output contains standard
     /// output and standard error in the order written. Background maintenance is disabled, because
     /// it would be killed together with the command.
     pub(crate) async fn change(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<GitOutput, ToolError> {
-        self.run(&self.change_command(arguments), limits::GIT_CHANGE, &self.context.cancel).await
+        self.run(&self.change_command(arguments), false, limits::GIT_CHANGE, &self.context.cancel).await
     }
 
     /// Runs a command that changes git's configuration, which sandboxed commands cannot. It runs no
@@ -100,12 +99,12 @@ impl<'c> Git<'c> {
         let settings = SAFE_GIT_SETTINGS.into_iter().flat_map(|setting| ["-c", setting]);
         let own = ["git", "--no-pager"].into_iter().chain(settings).map(OsString::from);
         let command = self.command(own.chain(arguments.into_iter().map(Into::into)));
-        self.run(&command, limits::GIT_CHANGE, &self.context.cancel).await
+        self.run(&command, false, limits::GIT_CHANGE, &self.context.cancel).await
     }
 
     /// Runs a command that reverts changes made by a failed call, even if the call was cancelled.
     pub(crate) async fn undo(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<(), ToolError> {
-        let output = self.run(&self.change_command(arguments), limits::GIT_UNDO, &CancellationToken::new()).await?;
+        let output = self.run(&self.change_command(arguments), false, limits::GIT_UNDO, &CancellationToken::new()).await?;
         if output.code == 0 { Ok(()) } else { Err(self.failed(&output)) }
     }
 
@@ -139,22 +138,40 @@ impl<'c> Git<'c> {
         self.context.secrets.iter().fold(command, |command, name| command.env_remove(name))
     }
 
-    async fn run(&self, command: &Command, timeout: Duration, cancel: &CancellationToken) -> Result<GitOutput, ToolError> {
-        let mut output = self.run_once(command, timeout, cancel).await?;
+    async fn run(
+        &self,
+        command: &Command,
+        reads: bool,
+        timeout: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<GitOutput, ToolError> {
+        let mut output = self.run_once(command, reads, timeout, cancel).await?;
         for _ in 1..GIT_ATTEMPTS_MAX {
             if !met_removed_placeholder(output.code, &output.bytes) {
                 break;
             }
-            output = self.run_once(command, timeout, cancel).await?;
+            output = self.run_once(command, reads, timeout, cancel).await?;
         }
         Ok(output)
     }
 
-    async fn run_once(&self, command: &Command, timeout: Duration, cancel: &CancellationToken) -> Result<GitOutput, ToolError> {
+    /// Runs a command. The standard error of one that only `reads` is apart from its output.
+    async fn run_once(
+        &self,
+        command: &Command,
+        reads: bool,
+        timeout: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<GitOutput, ToolError> {
         if cancel.is_cancelled() {
             return Err(ToolError::cancelled());
         }
-        let mut child = self.context.launcher.spawn(command)?;
+        let (mut child, errors) = if reads {
+            let (child, _, errors) = self.context.launcher.spawn_captured(command)?;
+            (child, Some(errors))
+        } else {
+            (self.context.launcher.spawn(command)?, None)
+        };
         let mut bytes = Vec::new();
         let ended = tokio::select! {
             biased;
@@ -162,7 +179,7 @@ impl<'c> Git<'c> {
             () = sleep(timeout) => {
                 Err(ToolError(format!("git timed out after {} s; it and its child processes were killed", timeout.as_secs())))
             }
-            ended = read_to_end(&mut child, &mut bytes) => Ok(ended?),
+            ended = read_to_end(&mut child, errors, &mut bytes) => Ok(ended?),
         };
         match ended {
             Ok(Some(status)) => {
@@ -256,15 +273,30 @@ impl<'c> Git<'c> {
     }
 }
 
-/// Reads the whole output and waits for the command to exit. `None` if the output is too long.
-async fn read_to_end(child: &mut Child, bytes: &mut Vec<u8>) -> Result<Option<ExitStatus>, ToolError> {
-    loop {
-        let read = child.output.read(bytes).await;
-        if bytes.len() > limits::GIT_OUTPUT_BYTES_MAX {
-            return Ok(None);
-        }
-        if read.map_err(|error| ToolError(format!("reading the output of git: {error}")))? == 0 {
-            return Ok(Some(child.wait().await?));
+/// Reads the output of git until it ends, then what it printed to standard error if it failed. `None`:
+/// the output is too long.
+async fn read_to_end(child: &mut Child, errors: Option<Output>, bytes: &mut Vec<u8>) -> Result<Option<ExitStatus>, ToolError> {
+    let fail = |error| ToolError(format!("reading the output of git: {error}"));
+    let (mut errors, mut said, mut has_ended) = (errors, Vec::new(), false);
+    while !has_ended || errors.is_some() {
+        tokio::select! {
+            read = child.output.read(bytes), if !has_ended => {
+                has_ended = read.map_err(fail)? == 0;
+                if bytes.len() > limits::GIT_OUTPUT_BYTES_MAX {
+                    return Ok(None);
+                }
+            }
+            Some(read) = OptionFuture::from(errors.as_mut().map(|errors| errors.read(&mut said))) => {
+                if read.map_err(fail)? == 0 {
+                    errors = None;
+                }
+                said.drain(..said.len().saturating_sub(limits::GIT_ERROR_BYTES_MAX));
+            }
         }
     }
+    let status = child.wait().await?;
+    if status.code != 0 {
+        bytes.append(&mut said);
+    }
+    Ok(Some(status))
 }
