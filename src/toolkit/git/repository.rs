@@ -273,8 +273,8 @@ impl<'c> Git<'c> {
     }
 }
 
-/// Reads the output of git until it ends, then what it printed to standard error if it failed. `None`:
-/// the output is too long.
+/// Reads the output of git until it ends, and appends what it printed to standard error if it
+/// failed. `None`: the output is too long.
 async fn read_to_end(child: &mut Child, errors: Option<Output>, bytes: &mut Vec<u8>) -> Result<Option<ExitStatus>, ToolError> {
     let fail = |error| ToolError(format!("reading the output of git: {error}"));
     let (mut errors, mut said, mut has_ended) = (errors, Vec::new(), false);
