@@ -40,8 +40,10 @@ pub(in crate::agent) async fn run(agent: &NativeAgent, turn: &Turn) -> Result<St
         agent.update_servers(turn, &environment).await?;
         verify::check_clean(turn, &environment).await?;
         environment.changes.begin(review::is_on(&environment), verify::is_active(&environment));
-        let answer = pin!(TurnRun::answer(agent, turn, &environment, &budget));
-        let ended = title::beside(turn, &environment, &budget, answer).await;
+        let ended = {
+            let answer = pin!(TurnRun::answer(agent, turn, &environment, &budget));
+            title::beside(turn, &environment, &budget, answer).await
+        };
         review::review_changes(turn, &environment, budget.stops_work()).await?;
         ended
     };
