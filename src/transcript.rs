@@ -116,10 +116,10 @@ impl Transcript {
     /// Adds an event about the work of the session besides its messages and calls.
     fn work<'a>(&mut self, body: &'a Body, at_ms: u64) -> Option<TranscriptBlock<'a>> {
         match body {
-            Body::UsageUpdated(UsageUpdate { usage, cost, context_tokens, context_window, .. }) => {
+            Body::UsageUpdated(UsageUpdate { usage, cost, context_tokens, context_window, aside, .. }) => {
                 self.add(Some(*usage), *cost);
                 let (context_tokens, context_window) = (*context_tokens, *context_window);
-                Some(TranscriptBlock::Usage { turn: self.usage.unwrap_or_default(), context_tokens, context_window })
+                (!aside).then(|| TranscriptBlock::Usage { turn: self.usage.unwrap_or_default(), context_tokens, context_window })
             }
             Body::TurnStarted { .. } => {
                 (self.usage, self.cost, self.started_ms) = (None, None, Some(at_ms));

@@ -212,7 +212,7 @@ impl Projection {
                 let plan = acp::Plan::new(entries.iter().map(content::plan_entry).collect());
                 self.update(acp::SessionUpdate::Plan(plan), out);
             }
-            Body::UsageUpdated(UsageUpdate { context_tokens, context_window, .. }) => {
+            Body::UsageUpdated(UsageUpdate { context_tokens, context_window, aside: false, .. }) => {
                 self.usage(*context_tokens, *context_window, out)
             }
             Body::ModeChanged { mode } | Body::SessionGranted { mode, .. } => {
@@ -224,6 +224,7 @@ impl Projection {
                 self.update(acp::SessionUpdate::Notice(notice), out);
             }
             Body::Notice { .. }
+            | Body::UsageUpdated { .. }
             | Body::HookCompleted { .. }
             | Body::MessageDelta { .. }
             | Body::ToolInput { .. }

@@ -40,14 +40,11 @@ pub(in crate::agent) async fn run(agent: &NativeAgent, turn: &Turn) -> Result<St
         agent.update_servers(turn, &environment).await?;
         verify::check_clean(turn, &environment).await?;
         environment.changes.begin(review::is_on(&environment), verify::is_active(&environment));
-        let ended = {
-            let answer = pin!(TurnRun::answer(agent, turn, &environment, &budget));
-            title::beside(turn, &environment, &budget, answer).await
-        };
+        let ended = TurnRun::answer(agent, turn, &environment, &budget).await;
         review::review_changes(turn, &environment, budget.stops_work()).await?;
         ended
     };
-    budget.limit_time(work).await
+    title::beside(turn, &environment, &budget, pin!(budget.limit_time(work))).await
 }
 
 /// A running turn, from its first model request to its stop reason.

@@ -293,7 +293,7 @@ impl<'a> Steps<'a> {
         self.cost = Cost::sum(self.cost, cost);
         let (model, context_window) = (self.model.id().into(), self.model.context_window());
         let context_tokens = usage.input_tokens + usage.output_tokens;
-        self.turn.emit(Body::UsageUpdated(UsageUpdate { model, usage, cost, context_tokens, context_window })).await;
+        self.turn.emit(Body::UsageUpdated(UsageUpdate { model, usage, cost, context_tokens, context_window, aside: false })).await;
     }
 }
 

@@ -35,7 +35,10 @@ pub(super) async fn beside(
     budget: &TurnBudget<'_>,
     mut work: Pin<&mut (dyn Future<Output = Result<StopReason>> + Send)>,
 ) -> Result<StopReason> {
-    let (Some(derived), Some(small)) = (&turn.derived_title, &environment.loaded.settings.roles.small) else { return work.await };
+    let is_command = turn.log.state(|state| state.history.local_command().is_some());
+    let (Some(derived), Some(small), false) = (&turn.derived_title, &environment.loaded.settings.roles.small, is_command) else {
+        return work.await;
+    };
     let mut title = Box::pin(async {
         if let Err(error) = replace(turn, environment, budget, derived, small).await {
             tracing::warn!(model = small, %error, "the model of the role small wrote no title");
@@ -90,11 +93,9 @@ async fn replace(turn: &Turn, environment: &SessionEnvironment, budget: &TurnBud
 
 /// Returns the title that an answer consists of: one line without quotes and marks of Markdown.
 fn title_of(answer: &str) -> Option<String> {
-    let mut lines = answer
-        .lines()
-        .map(|line| line.trim_matches([' ', '\t', '"', '\'', '`', '*', '#', '“', '”']))
-        .filter(|line| !line.is_empty());
-    let title: String =
-        lines.next().filter(|_| lines.next().is_none())?.chars().filter(|character| !character.is_control()).collect();
-    (title.chars().count() <= TITLE_CHARS_MAX).then_some(title)
+    let is_mark = |character: char| character.is_whitespace() || r#""'`*#“”"#.contains(character);
+    let shown: String = answer.chars().filter(|character| !character.is_control() || *character == '\n').collect();
+    let mut lines = shown.lines().map(|line| line.trim_matches(is_mark)).filter(|line| !line.is_empty());
+    let title = lines.next().filter(|_| lines.next().is_none())?;
+    (title.chars().count() <= TITLE_CHARS_MAX).then(|| title.to_owned())
 }

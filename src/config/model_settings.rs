@@ -132,7 +132,8 @@ pub struct ModelSettings {
     pub fallback: Option<Vec<String>>,
 }
 
-/// Models for parts of the work, as `PROVIDER/NAME`. Default: the model of the session.
+/// Models for parts of the work, as `PROVIDER/NAME`. Default: the model of the session; titles are
+/// the start of the first prompt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[skip_serializing_none]

@@ -107,7 +107,7 @@ impl History {
                 }
                 self.usage.compacting = false;
             }
-            Body::UsageUpdated(UsageUpdate { context_tokens, .. }) => self.usage.set_reported(*context_tokens),
+            Body::UsageUpdated(UsageUpdate { context_tokens, aside: false, .. }) => self.usage.set_reported(*context_tokens),
             Body::StepCompleted(StepEnd { outcome, .. }) => self.usage.end_step(*outcome, self.bytes()),
             Body::MessagesReplaced { messages } => self.replace(messages),
             Body::TurnCompleted { stop_reason: StopReason::Refusal } => self.end_turn(Some(REFUSED_CUT), Some(REFUSED)),
@@ -126,6 +126,7 @@ impl History {
             | Body::MessageDelta { .. }
             | Body::MessageCompleted { discarded: true, .. }
             | Body::StepStarted { .. }
+            | Body::UsageUpdated { .. }
             | Body::ToolInput { .. }
             | Body::ToolUpdated { .. }
             | Body::Notice(Notice { note: None, .. })

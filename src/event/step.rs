@@ -66,4 +66,8 @@ pub struct UsageUpdate {
     pub context_tokens: u64,
     /// Size of the model's context window in tokens.
     pub context_window: u64,
+    /// True if the request was not one of the conversation, for example for the title. The context
+    /// is that of the conversation, and `model` can be another one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub aside: bool,
 }

@@ -272,7 +272,9 @@ impl<'a> TurnEvents<'a> {
     /// Records usage. `cost` is the cost since the last report.
     pub(super) async fn usage(&self, model: String, usage: Usage, cost: Option<Cost>, context: (u64, u64)) {
         let (context_tokens, context_window) = context;
-        self.recorded.commit(Body::UsageUpdated(UsageUpdate { model, usage, cost, context_tokens, context_window })).await;
+        self.recorded
+            .commit(Body::UsageUpdated(UsageUpdate { model, usage, cost, context_tokens, context_window, aside: false }))
+            .await;
         self.usage_reports.notify_one();
     }
 

@@ -164,7 +164,9 @@ impl SessionRecord {
                 self.steps.push(StepRecord { model: model.clone(), request: None, outcome: None, answer: json!({}), started });
             }
             Body::StepCompleted(StepEnd { outcome, error, .. }) => self.end_step(*outcome, error.as_deref()),
-            Body::UsageUpdated(UsageUpdate { model, usage, context_window, .. }) => self.add_usage(model, *usage, *context_window),
+            Body::UsageUpdated(UsageUpdate { model, usage, context_window, aside: false, .. }) => {
+                self.add_usage(model, *usage, *context_window)
+            }
             Body::CompactionStarted { .. } => self.progress.compacting = true,
             Body::CompactionCompleted { summary, .. } => {
                 self.progress.compacting = false;

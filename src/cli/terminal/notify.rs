@@ -14,6 +14,9 @@ use crate::terminal_text::output_line;
 const LONG_TURN: Duration = Duration::from_secs(10);
 /// Maximum length of the title of the terminal, in characters.
 const TITLE_CHARS_MAX: usize = 80;
+/// Maximum length of a title in the report of a state, in bytes; terminals ignore reports with
+/// longer ones.
+const REPORTED_BYTES_MAX: usize = 192;
 /// Maximum length of a copied text in base64, in bytes; terminals ignore longer ones.
 const COPY_BYTES_MAX: usize = 100_000;
 
@@ -92,10 +95,9 @@ impl Notifier {
         reports
     }
 
-    /// Returns the reports that the program and its subagents have ended.
-    pub(crate) fn program_ends(&mut self) -> String {
-        let subagents = self.subagent_status(&[]);
-        if self.states { format!("{subagents}\x1b]7501;state=clear\x07") } else { String::new() }
+    /// Returns the report that the program has ended, with its subagents.
+    pub(crate) fn program_ends(&self) -> String {
+        if self.states { "\x1b]7501;state=clear\x07".into() } else { String::new() }
     }
 
     /// Returns the notification that a permission request waits.
@@ -118,7 +120,9 @@ impl Notifier {
 
 /// Returns the report of the state of the program or of a part of it.
 fn program_report(state: &str, title: &str) -> String {
-    let encoded = base64::engine::general_purpose::STANDARD.encode(line(title).as_bytes());
+    let title = line(title);
+    let cut = &title[..title.floor_char_boundary(REPORTED_BYTES_MAX)];
+    let encoded = base64::engine::general_purpose::STANDARD.encode(cut);
     let title = if title.is_empty() { String::new() } else { format!(":title={encoded}") };
     format!("\x1b]7501;state={state}:app=nuncio{title}\x07")
 }

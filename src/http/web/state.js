@@ -237,7 +237,7 @@ const HANDLERS = {
 
   "plan.updated": (state, body) => (state.plan = body.entries),
   "usage.updated"(state, body) {
-    state.usage = body;
+    if (!body.aside) state.usage = body;
     state.spent.input += body.inputTokens;
     state.spent.output += body.outputTokens;
     if (body.cost !== undefined) state.spent.cost = (state.spent.cost ?? 0) + body.cost;

@@ -128,7 +128,7 @@ pub(crate) async fn record_usage(host: &dyn CallHost, environment: &SessionEnvir
     // The context is that of the conversation.
     let context_window = environment.model().map_or(0, |model| model.context_window());
     let context_tokens = host.context_tokens();
-    host.emit(Body::UsageUpdated(UsageUpdate { model: id, usage, cost, context_tokens, context_window })).await;
+    host.emit(Body::UsageUpdated(UsageUpdate { model: id, usage, cost, context_tokens, context_window, aside: true })).await;
 }
 
 /// Receives an answer of at most `limit` bytes. Also returns its usage.

@@ -14,7 +14,7 @@ use super::shown_files::ShownFiles;
 use super::signed_event::{SignedEvent, parse_rules};
 use super::turns::TurnRecords;
 use crate::config::Rule;
-use crate::content::{Cost, Part, PlanEntry, Role, Usage};
+use crate::content::{Cost, Part, PlanEntry, Role};
 use crate::context::history::History;
 use crate::event::{
     Actor, Body, ChangedCall, ChildEnd, ChildLabel, ChildStatus, CompactionOutcome, DELEGATION, Event, HOOK_FAILED, MessageExtra,
@@ -166,7 +166,7 @@ impl SessionState {
             }
             Body::PermissionForgotten { rule, .. } => self.forget(rule),
             Body::PlanUpdated { entries } => self.plan = entries.clone(),
-            Body::UsageUpdated(UsageUpdate { usage, cost, context_tokens, .. }) => self.add_usage(*usage, *cost, *context_tokens),
+            Body::UsageUpdated(update) => self.add_usage(update),
             Body::CompactionStarted { .. } => self.compacting = true,
             Body::CompactionCompleted { context_tokens, .. } => {
                 self.compacting = false;
@@ -247,11 +247,14 @@ impl SessionState {
         }
     }
 
-    fn add_usage(&mut self, usage: Usage, cost: Option<Cost>, context_tokens: u64) {
-        self.context_tokens = context_tokens;
+    fn add_usage(&mut self, update: &UsageUpdate) {
+        if update.aside {
+            return;
+        }
+        self.context_tokens = update.context_tokens;
         if let Some(open) = &mut self.open_step {
-            *open.usage.get_or_insert_default() += usage;
-            open.cost = Cost::sum(open.cost, cost);
+            *open.usage.get_or_insert_default() += update.usage;
+            open.cost = Cost::sum(open.cost, update.cost);
         }
     }
 

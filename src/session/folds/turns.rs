@@ -136,14 +136,16 @@ impl TurnRecords {
                     turn.requests = turn.requests.saturating_sub(1);
                 }
             }
-            Body::UsageUpdated(UsageUpdate { model, usage, cost, .. }) => {
-                self.set_model(model, event);
+            Body::UsageUpdated(UsageUpdate { model, usage, cost, aside, .. }) => {
+                if !aside {
+                    self.set_model(model, event);
+                }
                 self.usage = sum(self.usage, Some(*usage));
                 self.cost = Cost::sum(self.cost, *cost);
                 if let Some(turn) = self.running(event) {
                     turn.usage = sum(turn.usage, Some(*usage));
                     turn.cost = Cost::sum(turn.cost, *cost);
-                    turn.requests += u64::from(!turn.has_steps && *usage != Usage::default());
+                    turn.requests += u64::from(!aside && !turn.has_steps && *usage != Usage::default());
                 }
             }
             Body::PermissionRequested(PermissionRequest { permission_id, .. }) if self.running(event).is_some() => {

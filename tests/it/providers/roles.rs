@@ -191,6 +191,9 @@ async fn small_model_writes_the_title() {
         assert_eq!((title(&log), models(&log)), (expected, vec![own.as_str(), &own]));
         let is_used = |event: &&Value| event["body"]["type"] == "usage.updated" && event["body"]["model"] == small.as_str();
         assert_eq!(log.iter().filter(is_used).count(), usages);
+        // The model of the session is still that of its requests.
+        let shown = home.run(&["sessions", "list", "--json"], "").await;
+        assert_eq!(shown.lines()[0]["modelUsed"], own.as_str(), "{shown:?}");
     }
 }
 
