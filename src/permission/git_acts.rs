@@ -143,6 +143,9 @@ impl GitActs {
         for (sentence, asks) in sentences(&text) {
             let sentence = Sentence::new(sentence);
             let acts = sentence.acts();
+            if acts == GitActs::NONE {
+                continue;
+            }
             if sentence.has(NEGATIONS) || sentence.words.iter().any(|word| word.ends_with("n't") || *word == "dont") {
                 *self = self.without(acts);
             } else if !is_no_order(&sentence) && (!asks || sentence.has(POLITE)) {
