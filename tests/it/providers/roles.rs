@@ -208,6 +208,8 @@ async fn title_of_a_client_stays() {
     agent.call("initialize", json!({"protocolVersion": 1})).await;
     let session = agent.new_session(&home).await;
     let prompt = agent.prompt(&session, "The parser fails").await;
+    // The turn has given the session the title of its prompt.
+    agent.until("a tool call", |frame| frame["params"]["update"]["sessionUpdate"] == "tool_call").await;
     agent.call("session/set_title", json!({"sessionId": session, "title": "Of the client"})).await;
     home.put("go", "");
     agent.answer(&prompt).await.unwrap();
