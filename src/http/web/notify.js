@@ -86,12 +86,24 @@ export class Notifier {
       // Browsers on phones show notifications only through a service worker.
       this.worker ??= navigator.serviceWorker ? register().catch(() => null) : Promise.resolve(null);
       const options = { body: cwd || "", tag: id, icon: "/console/icon.svg" };
-      this.worker.then((worker) => worker?.showNotification(text, options)).catch(() => {});
+      this.queue((worker) => worker.showNotification(text, options));
     }
   }
 
   withdraw(id) {
     this.shown.get(id)?.close();
-    this.worker?.then((worker) => worker?.getNotifications({ tag: id })).then((list) => list?.forEach((one) => one.close())).catch(() => {});
+    this.queue(async (worker) => (await worker.getNotifications({ tag: id })).forEach((one) => one.close()));
+  }
+
+  /**
+   * Runs an action with the service worker, if there is one, after the earlier actions: a report that
+   * is withdrawn may have the tag of the next one.
+   */
+  queue(action) {
+    this.worker = this.worker?.then(async (worker) => {
+      // What the browser refuses is not shown.
+      if (worker) await Promise.resolve(worker).then(action).catch(() => {});
+      return worker;
+    });
   }
 }
