@@ -192,7 +192,7 @@ export const sessions = (browser, server) => ({
     equal(await reported(), [["It waits waits for you", second]], "reports");
     const [{ permissionId }] = (await server.call("GET", "/v1/permissions")).permissions.filter(({ sessionId }) => sessionId === second);
     await server.call("POST", `/v1/permissions/${permissionId}`, { optionId: "allow_once" });
-    await becomes(reported, [["It waits waits for you", second], ["It waits is done", second]], "reports after the turn");
+    await becomes(reported, [["It waits waits for you", second], ["It waits is done", `${second} done`]], "reports after the turn");
     equal(await page.evaluate(() => window.closedReports), ["It waits waits for you"], "closed reports");
     await page.evaluate(() => window.last.dispatchEvent(new Event("click")));
     await page.waitForFunction((id) => location.hash.endsWith(id), second);
@@ -266,6 +266,8 @@ export const sessions = (browser, server) => ({
     });
     await page.goto(`${server.url}/#token=${server.token}`);
     await page.waitForSelector("body.ready");
+    // A session that waits before the list is read is not reported.
+    await page.locator(`#sessions a[href$="${id}"]`).waitFor();
     await server.prompt(id);
     const shown = () => page.evaluate(async () => (await (await navigator.serviceWorker.getRegistration("/console/"))?.getNotifications())?.map(({ title, tag }) => [title, tag]) ?? []);
     await becomes(shown, [["On the phone waits for you", id]], "notifications");

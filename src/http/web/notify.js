@@ -64,19 +64,25 @@ export class Notifier {
     const { waiting: before, busy } = this;
     this.begin(rows);
     for (const id of before) if (!this.waiting.has(id)) this.withdraw(id);
+    for (const id of this.busy) if (!busy.has(id)) this.withdraw(`${id} done`);
     if (!this.isOn) return;
     const seen = document.hasFocus() && !document.hidden ? this.hooks.shown() : null;
     for (const row of rows) {
       if (row.id === seen) continue;
-      if (row.waiting && !before.has(row.id)) this.report(row, t`${row.title || t`Untitled`} waits for you`);
-      else if (busy.has(row.id) && !this.busy.has(row.id) && row.status === "idle") this.report(row, t`${row.title || t`Untitled`} is done`);
+      if (row.waiting && !before.has(row.id)) this.report(row, row.id, t`${row.title || t`Untitled`} waits for you`);
+      else if (busy.has(row.id) && !this.busy.has(row.id) && row.status === "idle") this.report(row, `${row.id} done`, t`${row.title || t`Untitled`} is done`);
     }
   }
 
-  report({ id, cwd }, text) {
+  /**
+   * Shows a report. `tag` begins with the id of the session; each kind of report has its own, because
+   * a browser may close one while it shows the next.
+   */
+  report({ id, cwd }, tag, text) {
+    const options = { body: cwd || "", tag, icon: "/console/icon.svg" };
     try {
-      const notification = new Notification(text, { body: cwd || "", tag: id, icon: "/console/icon.svg" });
-      this.shown.set(id, notification);
+      const notification = new Notification(text, options);
+      this.shown.set(tag, notification);
       notification.addEventListener("click", () => {
         window.focus();
         notification.close();
@@ -85,20 +91,16 @@ export class Notifier {
     } catch {
       // Browsers on phones show notifications only through a service worker.
       this.worker ??= navigator.serviceWorker ? register().catch(() => null) : Promise.resolve(null);
-      const options = { body: cwd || "", tag: id, icon: "/console/icon.svg" };
       this.queue((worker) => worker.showNotification(text, options));
     }
   }
 
-  withdraw(id) {
-    this.shown.get(id)?.close();
-    this.queue(async (worker) => (await worker.getNotifications({ tag: id })).forEach((one) => one.close()));
+  withdraw(tag) {
+    this.shown.get(tag)?.close();
+    this.queue(async (worker) => (await worker.getNotifications({ tag })).forEach((one) => one.close()));
   }
 
-  /**
-   * Runs an action with the service worker, if there is one, after the earlier actions: a report that
-   * is withdrawn may have the tag of the next one.
-   */
+  /** Runs an action with the service worker, if there is one, after the earlier actions. */
   queue(action) {
     this.worker = this.worker?.then(async (worker) => {
       // What the browser refuses is not shown.

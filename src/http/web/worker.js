@@ -6,7 +6,7 @@ addEventListener("install", () => self.skipWaiting());
 /** A click on a notification shows its session in a page of the console. */
 addEventListener("notificationclick", (event) => {
   event.notification.close();
-  const { tag: session } = event.notification;
+  const [session] = event.notification.tag.split(" ");
   const show = async () => {
     const [page] = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
     if (!page) return self.clients.openWindow(`/#/session/${encodeURIComponent(session)}`);
