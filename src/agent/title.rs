@@ -52,7 +52,7 @@ pub(super) async fn beside(
     if ended.is_ok() {
         tokio::select! {
             () = turn.cancel.cancelled() => {}
-            // The title that was derived from the prompt stays.
+            // When the time is up, the session keeps the title from its prompt.
             _ = tokio::time::timeout(WAIT, title) => {}
         }
     }

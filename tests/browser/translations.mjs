@@ -14,7 +14,7 @@ const TEXTS = [
   "kbd, code, .brand",
   // Titles, paths, and names of agents, modes and models.
   "#title, #cwd, #agent, #sessions .title, #sessions .where, .day, .project .name, .picker.agent, .picker.mode, .picker.model",
-  // The conversation.
+  // Messages, tool calls and their files.
   ".said, .markdown, .tool .name, .output, .path, .diff .text, .chip",
   // The subject of a request, and the names of its answers.
   "#ask .subtitle, #ask .answers button",

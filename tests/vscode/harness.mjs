@@ -387,7 +387,7 @@ export class Window {
   /** Shows the page of a new session. */
   async fresh() {
     const frame = await this.console();
-    // Nothing would show when the command has been carried out.
+    // On this page, the command changes nothing that could be waited for.
     if (await frame.locator("body.home").count()) return frame;
     await this.command("nuncio: New Session");
     await frame.locator("body.home").waitFor();

@@ -118,7 +118,7 @@ impl Notifier {
     }
 }
 
-/// Returns the report of the state of the program or of a part of it.
+/// Returns the report of a state (OSC 7501), of the program or of the subagent that it names.
 fn program_report(state: &str, title: &str) -> String {
     let title = line(title);
     let cut = &title[..title.floor_char_boundary(REPORTED_BYTES_MAX)];
