@@ -15,7 +15,7 @@ use crate::runtime::{Models, Services};
 use crate::session::Capacity;
 use crate::tools::Tools;
 #[cfg(feature = "http")]
-pub(crate) use transports::{acp, acp_and_http, http_server, http_server_of, on_signal, on_signal_unless, serve, server_roots};
+pub(crate) use transports::{acp, acp_and_http, http_server, http_server_of, on_signal, on_termination, serve, server_roots};
 
 /// The environment variable with the URL of the store.
 const STORE_VARIABLE: &str = "NUNCIO_STORE";

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
@@ -125,15 +124,12 @@ pub(crate) async fn serve(server: HttpServer, ready: impl FnOnce() -> Result<()>
 /// Cancels `stop` on SIGINT, SIGTERM or SIGHUP. From this call on, these signals no longer
 /// terminate the process by default.
 pub(crate) fn on_signal(stop: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
-    on_signal_unless(stop, Arc::default())
+    on_termination(stop, true)
 }
 
-/// Cancels `stop` as [`on_signal`] does, but ignores SIGINT while another program, for which the
-/// terminal sends it, has the terminal.
-pub(crate) fn on_signal_unless(
-    stop: CancellationToken,
-    has_other_program: Arc<AtomicBool>,
-) -> impl Future<Output = ()> + Send + use<> {
+/// Cancels `stop` on SIGTERM or SIGHUP, and on SIGINT if `is_interruptible`. From this call on,
+/// these signals no longer terminate the process by default.
+pub(crate) fn on_termination(stop: CancellationToken, is_interruptible: bool) -> impl Future<Output = ()> + Send + use<> {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = || -> std::io::Result<_> {
         Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?))
@@ -142,16 +138,10 @@ pub(crate) fn on_signal_unless(
     async move {
         match listening {
             Ok((mut interrupt, mut terminate, mut hangup)) => {
-                loop {
-                    tokio::select! {
-                        _ = interrupt.recv() => {
-                            if !has_other_program.load(Ordering::Acquire) {
-                                break;
-                            }
-                        }
-                        _ = terminate.recv() => break,
-                        _ = hangup.recv() => break,
-                    }
+                tokio::select! {
+                    _ = interrupt.recv(), if is_interruptible => {}
+                    _ = terminate.recv() => {}
+                    _ = hangup.recv() => {}
                 }
                 stop.cancel();
             }

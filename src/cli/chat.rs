@@ -69,7 +69,7 @@ use super::terminal::output::{Colours, print_stderr};
 use super::terminal::renderer::{OWN_COMMAND, RenderOptions, TerminalRenderer};
 use super::terminal::status_line::columns;
 use crate::api::App;
-use crate::app::on_signal_unless;
+use crate::app::on_termination;
 use crate::config::Environment;
 use crate::context::environment::branch_name;
 use crate::error::{Error, Result};
@@ -136,7 +136,6 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
         attached: Vec::new(),
         due: None,
         escaped: None,
-        has_other_program: Arc::default(),
         held: None,
         status: StatusCommand::new(&settings.status_command),
     };
@@ -150,7 +149,9 @@ impl Chat {
     /// session, lists them first. Returns the session that was shown last.
     async fn run(mut self, continues: bool, chooses: bool, prompt: Option<String>) -> Result<SessionId> {
         let ended = CancellationToken::new();
-        task::spawn(on_signal_unless(ended.clone(), self.has_other_program.clone()));
+        // Ctrl-C is a key of the chat. The terminal sends SIGINT only for a program that has it for
+        // a time, such as the editor.
+        task::spawn(on_termination(ended.clone(), self.view.plain));
         let mut input = ChatInput::open(self.view.plain);
         let id = self.session.id.clone();
         self.show_session(&id, continues).await?;

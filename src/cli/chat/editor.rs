@@ -1,8 +1,6 @@
 //! Programs that use the terminal of the chat: the user's editor, and `nuncio login`.
 
 use std::ffi::OsString;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use super::input::ChatInput;
 use super::keys::TerminalModes;
@@ -13,9 +11,6 @@ use crate::error::{Error, Result};
 use crate::process::Command;
 use crate::task;
 use crate::workspace::{create_private_dir, write_private};
-
-/// Time in which a signal that has ended a program on the terminal arrives in this process, too.
-const INTERRUPTED: Duration = Duration::from_millis(50);
 
 impl Chat {
     /// Edits the text in `$VISUAL`, else in `$EDITOR`, else in vi. The text is unchanged if the
@@ -57,14 +52,10 @@ impl Chat {
         self.screen.release().await;
         // The program reads the terminal.
         *input = ChatInput::Suspended;
-        self.has_other_program.store(true, Ordering::Release);
         TerminalModes::restore();
         let launcher = self.session.client.app().services.launcher.clone();
         let ended = task::blocking("running a program", move || launcher.run_on_terminal(&command)).await;
         TerminalModes::set()?;
-        // Ctrl-C may have ended the program, and reaches this process at about the same time.
-        tokio::time::sleep(INTERRUPTED).await;
-        self.has_other_program.store(false, Ordering::Release);
         *input = ChatInput::open(false);
         ended
     }

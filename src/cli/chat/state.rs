@@ -1,7 +1,5 @@
 //! State of the chat, which keys, commands and events change.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -35,8 +33,6 @@ pub(super) struct Chat {
     pub behind_list: Option<SessionId>,
     /// When the next frame is drawn; `None`: nothing has changed.
     pub due: Option<Instant>,
-    /// Another program has the terminal.
-    pub has_other_program: Arc<AtomicBool>,
     /// When Esc was pressed last without anything to stop.
     pub escaped: Option<Instant>,
     /// The user's command for a text above the status row.
