@@ -75,7 +75,7 @@ pub(crate) use error::FailureInfo;
 pub use error::{Cause, ModelError, Retry};
 pub use http::open;
 pub use media::Media;
-pub use message::{Block, Message, ToolResult};
+pub use message::{Block, Message, Messages, ToolResult};
 pub use request::{Request, ToolSpec};
 pub use request_form::RequestForm;
 pub use sent_request::SentRequest;

@@ -326,7 +326,7 @@ impl<'a> ContextWindow<'a> {
             let fitting = summary::fit(&conversation, bytes_max.saturating_sub(prompt.len()));
             let mut messages = fitting.ok_or_else(does_not_fit)?;
             messages.push(Message::User(vec![Part::text(&prompt)]).into());
-            let error = match steps.ask_silently(Request { messages, ..request.clone() }).await {
+            let error = match steps.ask_silently(Request { messages: Arc::new(messages), ..request.clone() }).await {
                 Ok(answer) if answer.stop == StopReason::Cancelled => return Ok(None),
                 Ok(answer) => match summary_of(&answer) {
                     Ok(summary) => return Ok(Some(summary)),

@@ -13,7 +13,7 @@ use crate::content::{BudgetLimit, Cost, Part, Role, StepOutcome, StopReason, Usa
 use crate::context::request_record::{RequestMessages, request_messages};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Body, Notice, Severity, StepEnd, StepStart, UsageUpdate};
-use crate::model::{Chunk, Message, Model, Request, RequestForm};
+use crate::model::{Chunk, Message, Messages, Model, Request, RequestForm};
 use crate::runtime::services::model_error;
 use crate::session::Turn;
 use crate::session::clock::now_ms;
@@ -309,7 +309,8 @@ fn notice(title: String, description: String, code: Option<String>) -> Body {
 }
 
 /// Adds a note to the last message of the user, or after the last message.
-fn add_note(messages: &mut Vec<Arc<Message>>, note: String) {
+fn add_note(messages: &mut Messages, note: String) {
+    let messages = Arc::make_mut(messages);
     match messages.last_mut().map(Arc::make_mut) {
         Some(Message::User(parts)) => parts.push(Part::text(note)),
         _ => messages.push(Arc::new(Message::User(vec![Part::text(note)]))),

@@ -73,7 +73,7 @@ async fn replace(turn: &Turn, environment: &SessionEnvironment, budget: &TurnBud
     let hooks = RequestHooks { host: turn, environment, model: model.id() };
     let request = Request {
         system: INSTRUCTIONS.into(),
-        messages: hooks.messages(vec![Arc::new(Message::User(vec![Part::text(prompt)]))]).await?,
+        messages: hooks.messages(Arc::new(vec![Arc::new(Message::User(vec![Part::text(prompt)]))])).await?,
         tools: Arc::new([]),
         thinking: Thinking::Off,
         json_answer: false,

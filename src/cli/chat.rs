@@ -146,11 +146,10 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
 
 impl Chat {
     /// Handles keys and events until the user quits or a signal arrives. If the user `chooses` a
-    /// session, lists them first. Returns the session that was shown last.
+    /// session, lists them first. Returns the session that was shown last. Unless the chat is
+    /// plain, Ctrl-C is a key, and SIGINT is for a program on the terminal, such as an editor.
     async fn run(mut self, continues: bool, chooses: bool, prompt: Option<String>) -> Result<SessionId> {
         let ended = CancellationToken::new();
-        // Ctrl-C is a key of the chat. The terminal sends SIGINT only for a program that has it for
-        // a time, such as the editor.
         task::spawn(on_termination(ended.clone(), self.view.plain));
         let mut input = ChatInput::open(self.view.plain);
         let id = self.session.id.clone();

@@ -9,7 +9,7 @@ use super::size::{message_bytes, result_bytes};
 use crate::content::{Part, plain_text};
 use crate::event::PrunedOutput;
 use crate::id::ToolCallId;
-use crate::model::{Message, ToolResult};
+use crate::model::{Message, Messages, ToolResult};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MessageOrigin {
@@ -56,17 +56,29 @@ const NEWEST_TURNS: usize = 2;
 /// An output that is not larger than this is not pruned: the text in its place needs as much.
 const OUTPUT_BYTES_MIN: usize = 200;
 
+/// Maximum length of a conversation that is compared with the tree in debug builds.
+const CHECKED_MESSAGES: usize = 16;
+
 /// The tree of messages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conversation {
     all: Vec<LinkedMessage>,
     pruned: HashSet<ToolCallId>,
+    /// The messages up to the one that was added last.
+    newest: Messages,
 }
 
 impl Conversation {
     /// Adds a message after the message with the index `before`. Returns its index.
     pub(super) fn add(&mut self, before: Option<usize>, message: Arc<Message>, origin: MessageOrigin, turn: u32) -> usize {
         let bytes = self.bytes(before) + message_bytes(&message);
+        let last = self.all.len().checked_sub(1);
+        match self.all.last() {
+            _ if before == last => {}
+            Some(newest) if before == newest.before => drop(Arc::make_mut(&mut self.newest).pop()),
+            _ => self.newest = self.listed(before),
+        }
+        Arc::make_mut(&mut self.newest).push(message.clone());
         self.all.push(LinkedMessage { before, message, origin, turn, bytes });
         self.all.len() - 1
     }
@@ -101,11 +113,22 @@ impl Conversation {
         notes
     }
 
-    /// Returns the messages up to `last`, oldest first.
-    pub(super) fn messages(&self, last: Option<usize>) -> Vec<Arc<Message>> {
+    /// Returns the messages up to `last`, oldest first, and `open`.
+    pub(super) fn messages(&self, last: Option<usize>, open: impl Iterator<Item = Arc<Message>>) -> Messages {
+        let is_newest = last == self.all.len().checked_sub(1);
+        debug_assert!(!is_newest || self.newest.len() > CHECKED_MESSAGES || self.newest == self.listed(last));
+        let mut messages = if is_newest { self.newest.clone() } else { self.listed(last) };
+        let open: Vec<Arc<Message>> = open.collect();
+        if !open.is_empty() {
+            Arc::make_mut(&mut messages).extend(open);
+        }
+        messages
+    }
+
+    fn listed(&self, last: Option<usize>) -> Messages {
         let mut messages: Vec<Arc<Message>> = self.backwards(last).map(|linked| linked.message.clone()).collect();
         messages.reverse();
-        messages
+        Arc::new(messages)
     }
 
     /// Returns the tool outputs that can be pruned, newest first. Keeps the outputs of the newest
@@ -152,6 +175,9 @@ impl Conversation {
             if changed {
                 self.all[index].bytes = self.bytes(before) + message_bytes(&self.all[index].message);
             }
+        }
+        if changed {
+            self.newest = self.listed(self.all.len().checked_sub(1));
         }
         self.pruned.extend(texts.keys().map(|id| (*id).clone()));
     }

@@ -25,7 +25,7 @@ use crate::event::{
     ignored,
 };
 use crate::id::{Seq, ToolCallId, TurnId};
-use crate::model::{Block, Cause, Message};
+use crate::model::{Block, Cause, Message, Messages};
 use crate::options::Mode;
 
 /// The messages of the conversation so far. Only complete messages are included; deltas are
@@ -273,10 +273,8 @@ impl History {
     }
 
     /// Returns the messages of the next request.
-    pub fn messages(&self) -> Vec<Arc<Message>> {
-        let mut messages = self.all.messages(self.end.last);
-        messages.extend(self.answer.clone().messages().map(Arc::new));
-        messages
+    pub fn messages(&self) -> Messages {
+        self.all.messages(self.end.last, self.answer.clone().messages().map(Arc::new))
     }
 
     /// Returns whether the conversation has only messages of the user, none of which has a part

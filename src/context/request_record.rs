@@ -107,11 +107,11 @@ impl RequestRecorder {
         messages: &RequestMessages,
     ) -> (String, Vec<RecordedText>) {
         let mut texts = Vec::new();
-        let is_same = |last: &&LastTexts| Arc::ptr_eq(&last.tools, &request.tools) && last.system.text == request.system;
+        let is_same = |last: &&LastTexts| Arc::ptr_eq(&last.tools, &request.tools) && *last.system.text == *request.system;
         let same = self.last.as_ref().filter(is_same).map(|last| (last.system.digest.clone(), last.tools_digest.clone()));
         let (system, tools) = same.unwrap_or_else(|| {
             self.usual = None;
-            let system = RecordedText::new(request.system.clone());
+            let system = RecordedText::new(request.system.to_string());
             let tools = RecordedText::new(serde_json::to_string(&request.tools).unwrap_or_default());
             texts.extend([system.clone(), tools.clone()]);
             let tools_digest = tools.digest.clone();
@@ -156,14 +156,14 @@ impl ModelRequestRecord {
     /// does not have by their digests, `refused` the parts that a provider refused.
     pub(crate) fn request(
         &self,
-        system: String,
+        system: Arc<str>,
         tools: Arc<[ToolSpec]>,
         conversation: &[Arc<Message>],
         others: &HashMap<String, Arc<Message>>,
         refused: Arc<HashSet<String>>,
     ) -> Result<Request> {
         let messages = match &self.messages {
-            None => conversation.to_vec(),
+            None => Arc::new(conversation.to_vec()),
             Some(recorded) => {
                 let mut messages = Vec::new();
                 for part in recorded {
@@ -173,7 +173,7 @@ impl ModelRequestRecord {
                     };
                     messages.extend_from_slice(found.ok_or_else(|| Error::internal("a recorded message is missing"))?);
                 }
-                messages
+                Arc::new(messages)
             }
         };
         let (thinking, json_answer, cache_key) = (self.thinking, self.json_answer, self.cache_key.clone());

@@ -1,7 +1,6 @@
 //! The request to a hook: one JSON object on the standard input of a command.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +10,7 @@ use serde_with::skip_serializing_none;
 use crate::content::{Part, ToolStatus, plain_text};
 use crate::event::HookEvent;
 use crate::id::{SessionId, ToolCallId, TurnId};
-use crate::model::Message;
+use crate::model::Messages;
 use crate::options::{Mode, OptionValue};
 
 /// The request to a hook.
@@ -36,7 +35,7 @@ pub struct HookRequest {
     /// The system prompt (`prompt.system.transform`).
     pub system: Option<String>,
     /// The conversation (`prompt.messages.transform`).
-    pub messages: Option<Vec<Arc<Message>>>,
+    pub messages: Option<Messages>,
     /// The summary that is about to be requested (`session.compacting`).
     pub compaction: Option<HookCompaction>,
 }

@@ -127,7 +127,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request, kept: &KeptEncoding)
         let is_thinking = |content: &Content<'_>| matches!(content, Content::Thinking { .. } | Content::RedactedThinking { .. });
         messages.iter_mut().for_each(|turn| turn.content.retain(|content| !is_thinking(content)));
     }
-    let system = text(&request.system).map(|text| Content::Text { text, cache_control: Some(breakpoint) });
+    let system = text(&*request.system).map(|text| Content::Text { text, cache_control: Some(breakpoint) });
     let is_last = |tool: &ToolSpec| request.tools.last().is_some_and(|last| std::ptr::eq(last, tool));
     let tools = kept.tools(PROTOCOL, request, |tool| Tool {
         name: &tool.name,

@@ -143,7 +143,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
     let max_tokens = endpoint.max_output_tokens.or(claude.map(|_| max_tokens(endpoint)));
     let ttl = (endpoint.cache_ttl == CacheTtl::OneHour && claude.is_some()).then_some("1h");
     let breakpoint = CachePoint { r#type: "default", ttl };
-    let mut system: Vec<Content<'_>> = text(request.system.as_str()).into_iter().collect();
+    let mut system: Vec<Content<'_>> = text(&*request.system).into_iter().collect();
     let mut messages = turns(request, CallIds::new(endpoint, 64));
     let is_missing = is_thinking_missing(&messages);
     let fields = claude.and_then(|model| platform_thinking(endpoint, model, request.thinking, is_missing));

@@ -126,7 +126,7 @@ pub(crate) fn write(endpoint: &Endpoint, request: &Request) -> Result<EncodedReq
         parameters_json_schema: &tool.input_schema,
     });
     let tools = Tools { function_declarations: declarations.collect() };
-    let system = text(request.system.as_str()).map(|part| Content { role: None, parts: vec![part] });
+    let system = text(&*request.system).map(|part| Content { role: None, parts: vec![part] });
     let body = Body {
         system_instruction: system,
         contents: contents(request, has_call_ids(endpoint)),

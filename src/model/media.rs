@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::message::Message;
+use super::message::{Message, Messages};
 use crate::config::Ability;
 use crate::content::{PDF, Part};
 
@@ -39,27 +39,34 @@ impl Media {
     }
 
     /// Replaces the parts of messages that the model does not read by text.
-    pub(crate) fn fit(self, messages: &mut [Arc<Message>]) {
-        for message in messages {
-            let unread = |parts: &Vec<Part>| parts.iter().any(|part| !self.reads(part));
-            let replace = |part: &mut Part| {
-                if !self.reads(part) {
-                    *part = Part::text(part.as_text());
-                }
-            };
-            match &**message {
-                Message::User(parts) if unread(parts) => {
-                    let mut parts = parts.clone();
-                    parts.iter_mut().for_each(replace);
-                    *message = Arc::new(Message::User(parts));
-                }
-                Message::ToolResults(results) if results.iter().any(|result| unread(&result.output)) => {
-                    let mut results = results.clone();
-                    results.iter_mut().flat_map(|result| &mut result.output).for_each(replace);
-                    *message = Arc::new(Message::ToolResults(results));
-                }
-                Message::User(_) | Message::Assistant(_) | Message::ToolResults(_) => {}
+    pub(crate) fn fit(self, messages: &mut Messages) {
+        let fitted = messages.iter().map(|message| self.fitted(message)).enumerate();
+        let fitted: Vec<_> = fitted.filter_map(|(index, message)| Some((index, Arc::new(message?)))).collect();
+        for (index, message) in fitted {
+            Arc::make_mut(messages)[index] = message;
+        }
+    }
+
+    /// Returns the message that is sent instead of `message`, if it differs.
+    fn fitted(self, message: &Message) -> Option<Message> {
+        let unread = |parts: &Vec<Part>| parts.iter().any(|part| !self.reads(part));
+        let replace = |part: &mut Part| {
+            if !self.reads(part) {
+                *part = Part::text(part.as_text());
             }
+        };
+        match message {
+            Message::User(parts) if unread(parts) => {
+                let mut parts = parts.clone();
+                parts.iter_mut().for_each(replace);
+                Some(Message::User(parts))
+            }
+            Message::ToolResults(results) if results.iter().any(|result| unread(&result.output)) => {
+                let mut results = results.clone();
+                results.iter_mut().flat_map(|result| &mut result.output).for_each(replace);
+                Some(Message::ToolResults(results))
+            }
+            Message::User(_) | Message::Assistant(_) | Message::ToolResults(_) => None,
         }
     }
 }

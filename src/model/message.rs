@@ -1,5 +1,7 @@
 //! The conversation that is sent to a model.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,6 +9,9 @@ use serde_with::skip_serializing_none;
 
 use crate::content::{Part, ProviderState};
 use crate::id::ToolCallId;
+
+/// A conversation, oldest message first. Requests and their copies share it.
+pub type Messages = Arc<Vec<Arc<Message>>>;
 
 /// A message of the conversation that is sent to a model. Each tool call has its result in the
 /// following message. The JSON is an object with `role` and `parts`.

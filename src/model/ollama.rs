@@ -117,7 +117,7 @@ fn think(endpoint: &Endpoint, thinks: Option<bool>, thinking: Thinking) -> Optio
 
 fn messages(ids: CallIds, request: &Request, kept: &KeptEncoding) -> serde_json::Result<Vec<EncodedJson>> {
     let system =
-        (!request.system.is_empty()).then(|| Turn { role: "system", content: request.system.as_str().into(), ..Turn::default() });
+        (!request.system.is_empty()).then(|| Turn { role: "system", content: (*request.system).into(), ..Turn::default() });
     kept.turns(PROTOCOL, request, system, |messages| {
         let turns = chat_turns(messages).into_iter().map(|turn| match turn {
             ChatTurn::User(parts) => user(parts),

@@ -223,7 +223,7 @@ fn blocks(request: &Request) -> impl Iterator<Item = &Block> {
 /// Returns the digests of the chosen blocks and parts.
 fn digests(request: &Request, block: impl Fn(&Block) -> bool, part: impl Fn(&Part) -> bool) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    for message in &request.messages {
+    for message in request.messages.iter() {
         match &**message {
             Message::User(parts) => found.extend(parts.iter().filter(|one| part(one)).map(part_digest)),
             Message::Assistant(blocks) => {

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::message::Message;
+use super::message::Messages;
 use crate::options::Thinking;
 
 /// One request to a model.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The system prompt.
-    pub system: String,
-    /// The conversation, oldest message first.
-    pub messages: Vec<Arc<Message>>,
+    pub system: Arc<str>,
+    /// The conversation.
+    pub messages: Messages,
     /// The tools that the model may call.
     pub tools: Arc<[ToolSpec]>,
     /// How much the model may think.

@@ -290,7 +290,7 @@ fn joined(request: &Request) -> String {
 /// results.
 fn each_text(request: &Request, call: &mut dyn FnMut(&str)) {
     call(&request.system);
-    for message in &request.messages {
+    for message in request.messages.iter() {
         match message.as_ref() {
             Message::User(parts) => call(&plain_text(parts)),
             Message::Assistant(blocks) => blocks.iter().for_each(|block| match block {

@@ -67,7 +67,7 @@ pub(super) fn encode(
     let window = endpoint.window(reported.context_window);
     let encoded = match single {
         true => {
-            let messages = single_calls::split(outgoing.request.messages.clone());
+            let messages = single_calls::split(&outgoing.request.messages);
             write(endpoint, &Request { messages, ..outgoing.request.clone() }, kept, window, reported.thinking)?
         }
         false => write(endpoint, &outgoing.request, kept, window, reported.thinking)?,

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use super::message::{Block, Message};
+use super::message::{Block, Message, Messages};
 
 /// Part of the error of such a template.
 pub(crate) const REFUSAL: &str = "only supports single tool-calls";
 
 /// Splits each answer with several calls into messages with one call each, followed by its result.
-pub(crate) fn split(messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
+pub(crate) fn split(messages: &[Arc<Message>]) -> Messages {
     let mut split = Vec::new();
-    let mut messages = messages.into_iter().peekable();
+    let mut messages = messages.iter().peekable();
     while let Some(message) = messages.next() {
-        let (Message::Assistant(blocks), Some(Message::ToolResults(results))) = (&*message, messages.peek().map(|next| &**next))
+        let (Message::Assistant(blocks), Some(Message::ToolResults(results))) = (&**message, messages.peek().map(|next| &***next))
         else {
-            split.push(message);
+            split.push(message.clone());
             continue;
         };
         if results.len() < 2 {
-            split.push(message);
+            split.push(message.clone());
             continue;
         }
         let mut results = results.iter();
@@ -31,5 +31,5 @@ pub(crate) fn split(messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
         }
         messages.next();
     }
-    split
+    Arc::new(split)
 }

@@ -202,7 +202,7 @@ pub(crate) struct WireTurn<C> {
 /// messages of a role become one turn; messages without content are omitted.
 pub(crate) fn turns<'a, C>(request: &'a Request, encode: impl Fn(&'a Message) -> (&'static str, Vec<C>)) -> Vec<WireTurn<C>> {
     let mut turns: Vec<WireTurn<C>> = Vec::new();
-    for message in &request.messages {
+    for message in request.messages.iter() {
         let (role, content) = encode(message);
         match turns.last_mut() {
             _ if content.is_empty() => {}

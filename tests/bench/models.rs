@@ -212,7 +212,7 @@ fn large_conversation() -> Request {
         "$defs": { "range": { "type": "object", "properties": { "from": { "type": "integer" }, "to": { "type": "integer" } } } },
     });
     let tool = |number| ToolSpec { name: format!("tool_{number}"), description: "A tool.".into(), input_schema: schema.clone() };
-    Request { messages, tools: (0..100).map(tool).collect(), ..request() }
+    Request { messages: Arc::new(messages), tools: (0..100).map(tool).collect(), ..request() }
 }
 
 /// Time between the moment when the server writes the first token and the moment when the ACP client
@@ -257,8 +257,8 @@ fn events(events: &[&str]) -> String {
 
 fn request() -> Request {
     Request {
-        system: String::new(),
-        messages: vec![Arc::new(Message::User(vec![Part::text("hi")]))],
+        system: "".into(),
+        messages: Arc::new(vec![Arc::new(Message::User(vec![Part::text("hi")]))]),
         tools: Arc::new([]),
         thinking: Thinking::Off,
         json_answer: false,

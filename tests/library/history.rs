@@ -11,7 +11,7 @@ use harness::provider::Protocol;
 use nuncio::content::{Part, plain_text};
 use nuncio::event::{Body, Event};
 use nuncio::internal::context::history::History;
-use nuncio::internal::model::{Block, Message};
+use nuncio::internal::model::{Block, Message, Messages};
 use serde_json::json;
 
 use generator::{events, state};
@@ -20,11 +20,9 @@ use harness::random_cases;
 const PROTOCOLS: [Protocol; 6] =
     [Protocol::Anthropic, Protocol::OpenaiChat, Protocol::OpenaiResponses, Protocol::Gemini, Protocol::Ollama, Protocol::Bedrock];
 
-type Messages = [Arc<Message>];
-
 /// Returns what is wrong with the messages. `changed` returns whether a block has another input or
 /// signature than it was received with.
-pub fn wrong(messages: &Messages, changed: impl Fn(&Block) -> bool) -> Option<String> {
+pub fn wrong(messages: &[Arc<Message>], changed: impl Fn(&Block) -> bool) -> Option<String> {
     if messages.first().is_some_and(|first| !matches!(**first, Message::User(_))) {
         return Some("the first message is not of the user".into());
     }
@@ -103,7 +101,7 @@ fn changed(block: &Block, protocol: Protocol) -> bool {
 }
 
 /// Asserts that pruning changes nothing but the outputs of these calls.
-fn assert_pruned(before: &Messages, after: &Messages, pruned: &HashSet<&str>) {
+fn assert_pruned(before: &[Arc<Message>], after: &[Arc<Message>], pruned: &HashSet<&str>) {
     assert_eq!(before.len(), after.len());
     for (before, after) in before.iter().zip(after) {
         let (Message::ToolResults(old), Message::ToolResults(new)) = (&**before, &**after) else {
@@ -122,7 +120,7 @@ fn assert_pruned(before: &Messages, after: &Messages, pruned: &HashSet<&str>) {
 }
 
 /// Folds the events and checks the messages after each. Returns the messages of all requests.
-fn checked(events: &[Event], protocol: Protocol) -> Vec<Vec<Arc<Message>>> {
+fn checked(events: &[Event], protocol: Protocol) -> Vec<Messages> {
     let (mut history, mut requests) = (History::default(), Vec::new());
     for (index, event) in events.iter().enumerate() {
         let before = history.messages();

@@ -34,8 +34,8 @@ use harness::provider::{Exchange, KEY, Protocol, Provider, ReceivedRequest};
 
 pub fn request(messages: Vec<Message>) -> Request {
     Request {
-        system: "Be brief.".to_owned(),
-        messages: messages.into_iter().map(Arc::new).collect(),
+        system: "Be brief.".into(),
+        messages: Arc::new(messages.into_iter().map(Arc::new).collect()),
         tools: Arc::new([ToolSpec {
             name: "read".to_owned(),
             description: "Reads a file.".to_owned(),

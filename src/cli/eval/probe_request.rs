@@ -61,8 +61,8 @@ impl ProbeRequests {
         let price = services.price(model, settings).await;
         let (system, tools) = first_request(&self.environment, &*opened)?;
         let request = Request {
-            system: system.to_string(),
-            messages: probe.messages.clone(),
+            system: system.into(),
+            messages: Arc::new(probe.messages.clone()),
             tools,
             thinking: services.overrides.thinking.unwrap_or_default(),
             json_answer: false,

@@ -116,8 +116,8 @@ async fn probe(model: &dyn Model) -> StdResult<&'static str, ModelError> {
         return Ok("a script");
     }
     let stream = model.stream(Request {
-        system: String::new(),
-        messages: vec![Arc::new(Message::User(vec![Part::text("Answer with the word ok.")]))],
+        system: "".into(),
+        messages: Arc::new(vec![Arc::new(Message::User(vec![Part::text("Answer with the word ok.")]))]),
         tools: Arc::new([]),
         thinking: Thinking::Off,
         json_answer: false,

@@ -80,7 +80,7 @@ impl RequestLog {
         let system = number_of(&mut self.systems, names.text(&request.system));
         let tools = number_of(&mut self.tools, names.value(json!(request.tools.as_ref())));
         let is_same = |(before, now): &(&Arc<Message>, &Arc<Message>)| before == now;
-        let keeps = self.last.iter().zip(&request.messages).take_while(is_same).count();
+        let keeps = self.last.iter().zip(request.messages.iter()).take_while(is_same).count();
         self.last.clone_from(&request.messages);
         let messages: Vec<Value> = request.messages[keeps..].iter().map(|message| shown(message, names, call)).collect();
         self.shown.truncate(keeps);

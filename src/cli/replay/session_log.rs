@@ -18,7 +18,7 @@ use crate::event::{
     ToolEnd, ToolStart, ToolUpdate, TurnFailure, UsageUpdate,
 };
 use crate::id::{MessageId, SessionId, ToolCallId};
-use crate::model::{Message, Request};
+use crate::model::{Messages, Request};
 use crate::options::{Mode, OptionValue};
 use crate::session::{SessionState, Sessions};
 
@@ -57,7 +57,7 @@ pub(super) struct StepRecord {
 #[derive(Default)]
 struct StartedStep {
     record: Option<String>,
-    conversation: Vec<Arc<Message>>,
+    conversation: Messages,
     refused: Arc<HashSet<String>>,
 }
 

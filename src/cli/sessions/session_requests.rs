@@ -163,7 +163,7 @@ pub(in crate::cli) async fn rebuilt_request(
         };
         others.insert(digest.to_owned(), serde_json::from_str(&message).map_err(unreadable)?);
     }
-    let request = record.request(system, tools, conversation, &others, refused)?;
+    let request = record.request(system.into(), tools, conversation, &others, refused)?;
     Ok(RebuiltRequest::Known(Box::new((record, request))))
 }
 

@@ -12,7 +12,7 @@ use super::traits::ProviderTraits;
 use crate::content::{Part, ProviderState};
 
 use crate::id::ToolCallId;
-use crate::model::message::{Block, Message, ToolResult};
+use crate::model::message::{Block, Message, Messages, ToolResult};
 use crate::model::wire::{is_image, result_images};
 
 /// The text of a message before an answer that no message precedes.
@@ -44,7 +44,7 @@ pub(super) struct AdaptedConversation {
     /// The calls without a result.
     open: VecDeque<OpenCall>,
     /// The adapted messages.
-    out: Vec<Arc<Message>>,
+    out: Messages,
 }
 
 /// A call: the id in the log, the id in the request, and the name.
@@ -63,7 +63,7 @@ impl AdaptedConversation {
         tools: &Arc<AdaptedTools>,
         model: &str,
         traits: ProviderTraits,
-    ) -> Vec<Arc<Message>> {
+    ) -> Messages {
         let is_same = |(known, of): &(Arc<AdaptedTools>, ProviderTraits)| Arc::ptr_eq(known, tools) && *of == traits;
         let continues =
             self.read.len() <= messages.len() && self.read.iter().zip(messages).all(|(one, other)| Arc::ptr_eq(one, other));
@@ -78,18 +78,22 @@ impl AdaptedConversation {
     }
 
     /// Returns the adapted messages of a conversation that ends here.
-    fn ended(&self) -> Vec<Arc<Message>> {
+    fn ended(&self) -> Messages {
         let mut ended = self.out.clone();
         if !self.open.is_empty() {
-            ended.push(Arc::new(Message::ToolResults(self.open.iter().cloned().map(missing).collect())));
+            add(&mut ended, Arc::new(Message::ToolResults(self.open.iter().cloned().map(missing).collect())));
         }
         match ended.last().map(|last| &**last) {
-            None => ended.push(user(BEGINNING)),
-            Some(Message::Assistant(_)) => ended.push(user(CONTINUATION)),
+            None => add(&mut ended, user(BEGINNING)),
+            Some(Message::Assistant(_)) => add(&mut ended, user(CONTINUATION)),
             Some(Message::User(_) | Message::ToolResults(_)) => {}
         }
         ended
     }
+}
+
+fn add(messages: &mut Messages, message: Arc<Message>) {
+    Arc::make_mut(messages).push(message);
 }
 
 fn user(text: &str) -> Arc<Message> {
@@ -126,9 +130,13 @@ impl ConversationWriter<'_> {
     fn add_user(&mut self, message: Arc<Message>) {
         if self.traits.separates_results && matches!(self.state.out.last().map(|last| &**last), Some(Message::ToolResults(_))) {
             let answer = Block::Text { text: ACKNOWLEDGEMENT.to_owned(), state: None };
-            self.state.out.push(Arc::new(Message::Assistant(vec![answer])));
+            self.push(Arc::new(Message::Assistant(vec![answer])));
         }
-        self.state.out.push(message);
+        self.push(message);
+    }
+
+    fn push(&mut self, message: Arc<Message>) {
+        add(&mut self.state.out, message);
     }
 
     fn add_answer(&mut self, message: &Arc<Message>, blocks: &[Block]) {
@@ -142,11 +150,11 @@ impl ConversationWriter<'_> {
             return;
         }
         if self.state.out.is_empty() {
-            self.state.out.push(user(BEGINNING));
+            self.push(user(BEGINNING));
         }
         let adapted: Vec<Cow<'_, Block>> = blocks.iter().filter_map(|block| self.block(block)).collect();
         let is_same = adapted.len() == blocks.len() && adapted.iter().all(|block| matches!(block, Cow::Borrowed(_)));
-        self.state.out.push(match is_same {
+        self.push(match is_same {
             true => message.clone(),
             false => Arc::new(Message::Assistant(adapted.into_iter().map(Cow::into_owned).collect())),
         });
@@ -229,7 +237,7 @@ impl ConversationWriter<'_> {
         if self.traits.moves_images {
             return self.add_results_and_images(adapted_message);
         }
-        self.state.out.push(adapted_message);
+        self.push(adapted_message);
     }
 
     /// Adds results, and their images in a message of the user.
@@ -237,7 +245,7 @@ impl ConversationWriter<'_> {
         let Message::ToolResults(results) = &*message else { return };
         let images: Vec<Part> = results.iter().flat_map(result_images).map(Cow::into_owned).collect();
         if images.is_empty() {
-            return self.state.out.push(message);
+            return self.push(message);
         }
         let mut results = results.clone();
         for result in &mut results {
@@ -246,7 +254,7 @@ impl ConversationWriter<'_> {
                 result.output.push(Part::text(IMAGES_BELOW));
             }
         }
-        self.state.out.push(Arc::new(Message::ToolResults(results)));
+        self.push(Arc::new(Message::ToolResults(results)));
         self.add_user(Arc::new(Message::User(images)));
     }
 
@@ -286,7 +294,7 @@ impl ConversationWriter<'_> {
     fn answer_open_calls(&mut self) {
         if !self.state.open.is_empty() {
             let results = std::mem::take(&mut self.state.open).into_iter().map(missing).collect();
-            self.state.out.push(Arc::new(Message::ToolResults(results)));
+            self.push(Arc::new(Message::ToolResults(results)));
         }
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use super::traits::ProviderTraits;
 use crate::content::Part;
 use crate::model::answer::Chunk;
-use crate::model::message::{Message, ToolResult};
+use crate::model::message::{Message, Messages, ToolResult};
 use crate::model::wire::is_image;
 use crate::workspace::image_type;
 
@@ -77,8 +77,10 @@ impl FittedImages {
 
     /// Replaces the images of a conversation that the provider does not accept. Returns a notice
     /// for each reason for which an image became text and that no earlier notice named.
-    pub(super) async fn fit(&self, traits: ProviderTraits, model: &str, messages: &mut [Arc<Message>]) -> Vec<Chunk> {
-        let edge_max = traits.image_edge_max(messages.iter().map(|message| images(message)).sum());
+    pub(super) async fn fit(&self, traits: ProviderTraits, model: &str, messages: &mut Messages) -> Vec<Chunk> {
+        let counts = messages.iter().map(|message| images(message)).enumerate();
+        let with_images: Vec<(usize, usize)> = counts.filter(|(_, count)| *count > 0).collect();
+        let edge_max = traits.image_edge_max(with_images.iter().map(|(_, count)| count).sum());
         let mut last = self.last.lock().await;
         let fitted_for = Some((traits, edge_max));
         if last.fitted_for != fitted_for {
@@ -86,7 +88,8 @@ impl FittedImages {
         }
         last.messages.retain(|_, message| message.original.strong_count() > 0);
         let mut reasons = Vec::new();
-        for message in messages.iter_mut().filter(|message| images(message) > 0) {
+        for (index, _) in with_images {
+            let message = &messages[index];
             let address = Arc::as_ptr(message).addr();
             let fitted = match last.messages.get(&address) {
                 Some(known) => known.fitted.clone(),
@@ -98,7 +101,9 @@ impl FittedImages {
                     fitted
                 }
             };
-            *message = fitted.unwrap_or_else(|| message.clone());
+            if let Some(fitted) = fitted {
+                Arc::make_mut(messages)[index] = fitted;
+            }
         }
         let new = reasons.into_iter().filter(|why| last.named.insert(why.clone()));
         let notice = |why: String| Chunk::Notice {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::content::{Part, plain_text};
 use crate::model::fingerprint::fingerprint;
-use crate::model::message::{Block, Message, ToolResult};
+use crate::model::message::{Block, Message, Messages, ToolResult};
 
 pub(in crate::model) fn part_digest(part: &Part) -> String {
     match part {
@@ -36,13 +36,13 @@ pub(in crate::model) fn state_digest(block: &Block) -> Option<String> {
 }
 
 /// Returns a conversation in which the refused parts are text, or are left out.
-pub(super) fn apply(messages: Vec<Arc<Message>>, refused: &HashSet<String>) -> Vec<Arc<Message>> {
+pub(super) fn apply(messages: Messages, refused: &HashSet<String>) -> Messages {
     if refused.is_empty() {
         return messages;
     }
     let mut out = Vec::new();
-    for message in messages {
-        match &*message {
+    for message in messages.iter() {
+        match &**message {
             Message::User(parts) => out.push(Arc::new(Message::User(apply_to_parts(parts, refused)))),
             Message::Assistant(blocks) => {
                 let blocks = blocks.iter().filter_map(|block| apply_to_block(block, refused)).collect();
@@ -65,7 +65,7 @@ pub(super) fn apply(messages: Vec<Arc<Message>>, refused: &HashSet<String>) -> V
             }
         }
     }
-    out
+    Arc::new(out)
 }
 
 fn apply_to_parts(parts: &[Part], refused: &HashSet<String>) -> Vec<Part> {

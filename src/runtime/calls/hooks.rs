@@ -12,7 +12,7 @@ use crate::error::{Error, Kind, Result};
 use crate::event::{Body, ChangedCall, HOOK_FAILED, HookEvent, Notice, Severity};
 use crate::hooks::{Hook, HookCompaction, HookEffect, HookRequest, HookRun, HookTool, well_formed};
 use crate::id::ToolCallId;
-use crate::model::Message;
+use crate::model::Messages;
 use crate::options::OptionValue;
 use crate::runtime::environment::session_environment::SessionEnvironment;
 use crate::toolkit::{AnyTool, PreparedCall, ToolContext, ToolError, ToolOutput};
@@ -317,11 +317,11 @@ impl RequestHooks<'_> {
     }
 
     /// Runs the hooks of `prompt.messages.transform`. Returns the messages to send.
-    pub(crate) async fn messages(&self, messages: Vec<Arc<Message>>) -> Result<Vec<Arc<Message>>> {
+    pub(crate) async fn messages(&self, messages: Messages) -> Result<Messages> {
         let apply = |request: &mut HookRequest, effect| {
             if let HookEffect::Conversation(messages) = effect {
                 well_formed(&messages)?;
-                request.messages = Some(messages.into_iter().map(Arc::new).collect());
+                request.messages = Some(Arc::new(messages.into_iter().map(Arc::new).collect()));
             }
             Ok(())
         };

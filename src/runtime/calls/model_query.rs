@@ -45,9 +45,9 @@ pub(in crate::runtime) async fn answer(
         false => Message::User(message.parts),
     });
     let hooks = RequestHooks { host: call.host, environment: call.environment, model: model.id() };
-    let messages = hooks.messages(messages.map(Arc::new).collect()).await;
+    let messages = hooks.messages(Arc::new(messages.map(Arc::new).collect())).await;
     let request = Request {
-        system,
+        system: system.into(),
         messages: messages.map_err(|error| error.message)?,
         tools: Arc::new([]),
         thinking: Thinking::Off,

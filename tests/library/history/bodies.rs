@@ -5,7 +5,7 @@ use std::sync::Arc;
 use harness::provider::Protocol;
 use nuncio::internal::model::endpoint::{ApiKey, Credentials, Endpoint};
 use nuncio::internal::model::local::LocalServers;
-use nuncio::internal::model::{Message, Request, Thinking, ToolSpec, open};
+use nuncio::internal::model::{Messages, Request, Thinking, ToolSpec, open};
 use nuncio::internal::web::HttpClients;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ use harness::provider::{Exchange, KEY, Provider};
 /// the next request.
 const SESSIONS: u64 = 2;
 
-fn request(messages: Vec<Arc<Message>>) -> Request {
+fn request(messages: Messages) -> Request {
     let tool = ToolSpec { name: "read".into(), description: "Reads.".into(), input_schema: json!({"type": "object"}) };
     Request {
         system: "Be brief.".into(),

@@ -120,10 +120,10 @@ async fn calls_of_renamed_tools_and_arguments_reach_the_tool_by_its_own_names() 
         input_text: None,
         state: None,
     };
-    asked.messages.push(Arc::new(Message::Assistant(vec![call])));
+    Arc::make_mut(&mut asked.messages).push(Arc::new(Message::Assistant(vec![call])));
     let output = vec![Part::text("found")];
     let result = nuncio::internal::model::ToolResult { id: "call_1".into(), name: "items.find".into(), output, failed: false };
-    asked.messages.push(Arc::new(Message::ToolResults(vec![result])));
+    Arc::make_mut(&mut asked.messages).push(Arc::new(Message::ToolResults(vec![result])));
     assert_eq!(ask(model.as_ref(), asked).await.error, None);
     let received = provider.finish().await;
     let called = &received[2].body["messages"][2]["tool_calls"][0]["function"];

@@ -32,7 +32,7 @@ async fn image_of_an_unchanged_message_is_converted_once() {
         let mut all = request(vec![Message::User(vec![Part::text("look"), image(&wide), image(&wide)])]);
         for (count, more) in [(2, false), (2, false), (3, true), (3, false)] {
             if more {
-                all.messages.push(Arc::new(Message::User(vec![Part::text("and"), image(&wide)])));
+                Arc::make_mut(&mut all.messages).push(Arc::new(Message::User(vec![Part::text("and"), image(&wide)])));
             }
             assert_eq!(ask(model.as_ref(), all.clone()).await.error, None);
             assert_eq!(converted.load(Ordering::Relaxed), count, "{}", wire.model);

@@ -57,7 +57,7 @@ fn answer(blocks: Vec<Block>) -> Arc<Message> {
 }
 
 fn apply(change: Change, number: usize, request: &mut Request) {
-    let messages = &mut request.messages;
+    let messages = Arc::make_mut(&mut request.messages);
     let text = |text: String| Block::Text { text, state: None };
     match change {
         Change::Turn => messages.extend([answer(vec![text(format!("answer {number}"))]), user(format!("prompt {number}"))]),
