@@ -1,7 +1,5 @@
 //! `nuncio run --bg` and `nuncio ps`: a session in a process that outlives the command.
 
-use std::time::Duration;
-
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -113,7 +111,7 @@ async fn errors_before_the_start_are_those_of_run() {
         (&["run", "--bg"], 2, "prompt"),
         (&["run", "--bg", "--output-format", "stream-json", "-"], 2, "needs a prompt, not JSON lines"),
     ] {
-        let ran = tokio::time::timeout(Duration::from_secs(20), home.run(flags, "")).await.unwrap();
+        let ran = home.run(flags, "").await;
         assert!(ran.code != 0 && ran.stdout.is_empty() && ran.stderr.contains(words), "{flags:?} {code}: {ran:?}");
     }
 }

@@ -66,8 +66,9 @@ pub use terminal::Terminal;
 pub use updates::{busy, frame, kinds, notices, session_updates, text, tool};
 pub use watch::{Watch, WatchFlags};
 
-/// Maximum wait for an expected message or event.
-pub const LIMIT: Duration = Duration::from_secs(30);
+/// Maximum wait for an expected message or event, or for the end of a command, on a machine that is
+/// several times slower than usual.
+pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// Waits for a future and panics after [`LIMIT`].
 pub async fn bounded<T>(what: &str, future: impl Future<Output = T>) -> T {

@@ -11,7 +11,6 @@ pub mod session;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,6 +20,7 @@ use tokio::task::JoinSet;
 use exchange::{ENDLESS_BYTES, End};
 use judge::{Judge, RefusalGuard};
 
+use crate::bounded;
 use crate::rules::{self, Platform};
 
 pub use exchange::Exchange;
@@ -28,8 +28,6 @@ pub use place::place;
 pub use protocol::Protocol;
 
 pub const KEY: &str = "sk-test-secret";
-/// Timeout of a test; a longer wait is a hang.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A received request.
 #[derive(Clone, Debug)]
@@ -165,7 +163,7 @@ impl Provider {
     /// Waits until the caller has closed every hanging exchange, and returns the requests.
     pub async fn finish_unchecked(self) -> Vec<ReceivedRequest> {
         let _ = self.stop.send(());
-        tokio::time::timeout(PATIENCE, self.task).await.expect("the caller hangs up").expect("no panic in the provider");
+        bounded("the end of the caller's connections", self.task).await.expect("no panic in the provider");
         drop(self.refusals);
         let log = self.log.lock().expect("no panic");
         assert!(log.exchanges.is_empty(), "{} exchanges were left over", log.exchanges.len());
