@@ -40,7 +40,7 @@ pub(in crate::agent) async fn add(turn: &Turn, environment: &Arc<SessionEnvironm
     if tokens == 0 || !first || environment.foreign_repository.is_some() || !is_in_repository(environment) {
         return Ok(());
     }
-    let (facts, state) = Reader::new(turn, environment).facts(plain_text(&turn.prompt)).await;
+    let (facts, state) = Box::pin(Reader::new(turn, environment).facts(plain_text(&turn.prompt))).await;
     let Some(note) = bundle::text(&facts, tokens) else { return Ok(()) };
     let details = state.filter(|state| state.to_string().len() <= STATE_BYTES_MAX).map(Box::new);
     let title = "A description of the repository was added to the request";

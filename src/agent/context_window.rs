@@ -88,7 +88,7 @@ impl<'a> ContextWindow<'a> {
         let threshold = self.settings().compact_at_tokens(window);
         let is_due = threshold.is_some_and(|threshold| self.tokens() >= threshold);
         if is_due && (!self.failed || self.is_full(window)) && self.saves_enough() {
-            let compacted = self.compact(steps, CompactionReason::Threshold, None).await;
+            let compacted = Box::pin(self.compact(steps, CompactionReason::Threshold, None)).await;
             if let Err(error) = compacted {
                 self.failed = true;
                 let title = "The conversation could not be compacted";
@@ -102,7 +102,7 @@ impl<'a> ContextWindow<'a> {
         match sent {
             Err(error) if is_overflow(&error) && self.saves_enough() => {
                 let bytes = self.history(History::bytes);
-                let compacted = self.compact(steps, CompactionReason::Overflow, Some(fitting(&error, bytes))).await;
+                let compacted = Box::pin(self.compact(steps, CompactionReason::Overflow, Some(fitting(&error, bytes)))).await;
                 match compacted {
                     Ok(_) => self.send(steps).await,
                     Err(failed) => {

@@ -86,7 +86,7 @@ async fn complete(agent: &NativeAgent, turn: &Turn, message: &mut IncomingMessag
         if agent.mcp.ready().is_empty() {
             agent.update_servers(turn, &environment).await?;
         }
-        prompts::complete(&agent.mcp, turn, &environment, message).await?;
+        Box::pin(prompts::complete(&agent.mcp, turn, &environment, message)).await?;
     }
     if commands::parse(&message.parts).is_none() || message.extra.expansion.is_some() {
         return Ok(());

@@ -81,7 +81,7 @@ impl<'a> TurnRun<'a> {
         let fallback = Fallback::new(&agent.services, &environment.loaded.settings, model.id());
         let mut steps = Steps::new(turn, model, fallback, budget.given_cost()).await?;
         if let Some(command) = turn.log.state(|state| state.history.local_command().cloned()) {
-            return local_commands::run(command, turn, &window, &mut steps).await;
+            return Box::pin(local_commands::run(command, turn, &window, &mut steps)).await;
         }
         bundle::add(turn, environment).await?;
         let (guard, verification) = (RepetitionGuard::default(), Verification::new(turn, environment));

@@ -46,6 +46,6 @@ pub(crate) async fn answer(
 }
 
 async fn run(row: &'static MethodRow, cx: CallContext, params: Value) -> Result<Value> {
-    let value = row.run(cx, params).await?.result?;
+    let value = Box::pin(row.run(cx, params)).await?.result?;
     Ok(if value.is_null() { serde_json::json!({}) } else { value })
 }

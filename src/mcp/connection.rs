@@ -176,11 +176,11 @@ impl McpConnection {
 
     pub(crate) async fn prompt(&self, name: &str, arguments: JsonObject, timeout: Duration) -> Result<GetPromptResult, CallError> {
         let params = GetPromptRequestParams::new(name).with_arguments(arguments);
-        self.within(timeout, self.peer.get_prompt(params)).await
+        self.within(timeout, Box::pin(self.peer.get_prompt(params))).await
     }
 
     pub(crate) async fn read_resource(&self, uri: &str, timeout: Duration) -> Result<ReadResourceResult, CallError> {
-        self.within(timeout, self.peer.read_resource(ReadResourceRequestParams::new(uri))).await
+        self.within(timeout, Box::pin(self.peer.read_resource(ReadResourceRequestParams::new(uri)))).await
     }
 
     async fn within<T>(&self, timeout: Duration, request: impl Future<Output = Result<T, ServiceError>>) -> Result<T, CallError> {

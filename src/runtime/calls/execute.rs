@@ -125,10 +125,11 @@ impl ToolCall {
         self.prepared.as_ref().map_or(true, order::is_concurrent)
     }
 
-    /// Runs the call and records its result.
+    /// Runs the call and records its result. Its future is on the heap, because the future of the
+    /// turn, which would contain it, is moved several times.
     pub(crate) async fn finish(self, host: &dyn CallHost) -> Result<EndedCall> {
         let (id, mut hasher) = (self.id.clone(), self.hasher.clone());
-        let CallResult { outcome, label, messages } = self.run(host).await?;
+        let CallResult { outcome, label, messages } = Box::pin(self.run(host)).await?;
         let name = label.name.clone();
         let polls = matches!(&outcome, CallOutcome::Completed(output) if output.polls);
         let completed = completed(id, label, outcome, host.is_unanswered());

@@ -63,7 +63,7 @@ pub(crate) async fn review_changes(turn: &Turn, environment: &SessionEnvironment
         return Ok(());
     }
     review.announce(mode).await;
-    review.decide(mode, environment.answer_timeout()).await
+    Box::pin(review.decide(mode, environment.answer_timeout())).await
 }
 
 /// Reports the files that only commands changed, whose content before the turn is unknown.
