@@ -1,6 +1,7 @@
 //! Durability: killed processes, two processes on one data directory, logs without deltas.
 
 mod artifacts;
+mod earlier_stores;
 mod first_start;
 mod full_disk;
 mod lists;
