@@ -1,0 +1,68 @@
+//! Stores that programs of earlier dates wrote: sessions with edits, refused and cancelled calls, a
+//! plan, a compaction, a fork, a subagent and a failed turn.
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use harness::{Home, package};
+
+/// The dates of the programs. `cases/stores` has for each the database, and what the program itself
+/// said about the sessions in it: `_nuncio/session/get` and `_nuncio/session/messages`.
+const DATES: &[&str] = &["2026-11-27"];
+/// The directory in which they worked.
+const WORK: &str = "/srv/nuncio";
+
+/// Returns the places where `now` lacks something of `then`, or differs from it. New members are no
+/// difference.
+fn differences(place: &str, then: &Value, now: &Value) -> Vec<String> {
+    match (then, now) {
+        (Value::Object(then), Value::Object(now)) => then
+            .iter()
+            .flat_map(|(name, value)| differences(&format!("{place}/{name}"), value, now.get(name).unwrap_or(&Value::Null)))
+            .collect(),
+        (Value::Array(then), Value::Array(now)) if then.len() == now.len() => {
+            let pairs = then.iter().zip(now).enumerate();
+            pairs.flat_map(|(index, (then, now))| differences(&format!("{place}/{index}"), then, now)).collect()
+        }
+        _ if then == now => Vec::new(),
+        _ => vec![format!("{place}: {then} was told, now {now}")],
+    }
+}
+
+/// Puts the store of a program into the home, whose work directory takes the place of the
+/// program's. Returns what the program said about the sessions.
+fn restored(home: &Home, date: &str) -> Value {
+    let (stores, work) = (package("tests/it/cases/stores"), home.work().to_str().unwrap().to_owned());
+    let told = std::fs::read_to_string(stores.join(format!("{date}.json"))).unwrap().replace(WORK, &work);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    for session in told.as_object().unwrap().values() {
+        std::fs::create_dir_all(session["session"]["cwd"].as_str().unwrap()).unwrap();
+    }
+    // The directory of locks tells the own database from a copy, of which modes are not believed.
+    std::fs::create_dir_all(home.data().join("locks")).unwrap();
+    let file = home.data().join("nuncio.db");
+    std::fs::copy(stores.join(format!("{date}.db")), &file).unwrap();
+    let db = Connection::open(file).unwrap();
+    for (table, column) in [("events", "body"), ("sessions", "cwd")] {
+        db.execute(&format!("UPDATE {table} SET {column} = replace({column}, ?1, ?2)"), [WORK, &work]).unwrap();
+    }
+    told
+}
+
+#[tokio::test]
+async fn sessions_of_earlier_stores_have_the_same_state_and_messages() {
+    needs_sqlite!("databases of earlier programs");
+    for date in DATES {
+        let home = Home::new();
+        let told = restored(&home, date);
+        let (mut agent, own) = home.session(json!([]), &[]).await;
+        for (session, then) in told.as_object().unwrap() {
+            let messages = agent.call("_nuncio/session/messages", json!({"sessionId": session, "limit": 200})).await;
+            let now = json!({"session": agent.view(session).await, "messages": messages["messages"]});
+            assert_eq!(differences("", then, &now), [""; 0], "{date}, {session}");
+        }
+        // The new session does not change them.
+        assert!(!told.as_object().unwrap().contains_key(&own));
+        agent.finish().await;
+    }
+}
