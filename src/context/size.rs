@@ -41,7 +41,7 @@ pub(super) fn block_bytes(block: &Block) -> usize {
         + match block {
             Block::Thinking { text, .. } | Block::Text { text, .. } => text.len(),
             Block::ToolCall { name, input, input_text, .. } => {
-                name.len() + input_text.as_ref().map_or_else(|| input.to_string().len(), String::len)
+                name.len() + input_text.as_ref().map_or_else(|| serde_json::to_string(input).unwrap_or_default().len(), String::len)
             }
         }
 }

@@ -105,7 +105,7 @@ impl ToolCall {
             Err(_) => (name.clone(), ToolKind::Other, ToolCategory::Other, Vec::new()),
         };
         let mut hasher = DefaultHasher::new();
-        (&name, input.to_string()).hash(&mut hasher);
+        (&name, serde_json::to_string(&input).unwrap_or_default()).hash(&mut hasher);
         let label = ToolLabel { name, title, category: Some(category) };
         let started = ToolStart::new(id.clone(), label.clone(), kind, input);
         let started = ToolStart { input_text, locations, provider_state: state, automatic, ..started };
@@ -134,7 +134,7 @@ impl ToolCall {
         let polls = matches!(&outcome, CallOutcome::Completed(output) if output.polls);
         let completed = completed(id, label, outcome, host.is_unanswered());
         if let Body::ToolCompleted(ToolEnd { status, output, .. }) = &completed {
-            (*status == ToolStatus::Failed, json!(output).to_string()).hash(&mut hasher);
+            (*status == ToolStatus::Failed, serde_json::to_string(output).unwrap_or_default()).hash(&mut hasher);
         }
         host.commit(completed.clone(), false).await?;
         Ok(EndedCall { name, completed, fingerprint: hasher.finish(), polls, messages })
