@@ -61,7 +61,7 @@ impl ProbeRequests {
         let price = services.price(model, settings).await;
         let (system, tools) = first_request(&self.environment, &*opened)?;
         let request = Request {
-            system: system.into(),
+            system,
             messages: Arc::new(probe.messages.clone()),
             tools,
             thinking: services.overrides.thinking.unwrap_or_default(),
