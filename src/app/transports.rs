@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use futures_util::future::select_all;
 use tokio::io::{AsyncRead, ReadBuf};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::{Bootstrap, build_with};
@@ -124,25 +126,20 @@ pub(crate) async fn serve(server: HttpServer, ready: impl FnOnce() -> Result<()>
 /// Cancels `stop` on SIGINT, SIGTERM or SIGHUP. From this call on, these signals no longer
 /// terminate the process by default.
 pub(crate) fn on_signal(stop: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
-    on_termination(stop, true)
+    on_one_of(stop, &[SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()])
 }
 
-/// Cancels `stop` on SIGTERM or SIGHUP, and on SIGINT if `is_interruptible`. From this call on,
-/// these signals no longer terminate the process by default.
-pub(crate) fn on_termination(stop: CancellationToken, is_interruptible: bool) -> impl Future<Output = ()> + Send + use<> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let listen = || -> std::io::Result<_> {
-        Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?))
-    };
-    let listening = listen();
+/// Cancels `stop` as [`on_signal`] does, but not on SIGINT.
+pub(crate) fn on_termination(stop: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
+    on_one_of(stop, &[SignalKind::terminate(), SignalKind::hangup()])
+}
+
+fn on_one_of(stop: CancellationToken, kinds: &[SignalKind]) -> impl Future<Output = ()> + Send + use<> {
+    let listening: std::io::Result<Vec<Signal>> = kinds.iter().map(|kind| signal(*kind)).collect();
     async move {
         match listening {
-            Ok((mut interrupt, mut terminate, mut hangup)) => {
-                tokio::select! {
-                    _ = interrupt.recv(), if is_interruptible => {}
-                    _ = terminate.recv() => {}
-                    _ = hangup.recv() => {}
-                }
+            Ok(mut signals) => {
+                select_all(signals.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
                 stop.cancel();
             }
             Err(error) => tracing::warn!(%error, "cannot listen for signals"),

@@ -8,6 +8,7 @@ mod completion;
 mod composer;
 mod drafts;
 mod editor;
+mod end_signals;
 mod form_actions;
 mod forms;
 mod frame;
@@ -45,9 +46,8 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio_util::sync::CancellationToken;
-
 use self::drafts::Draft;
+use self::end_signals::EndSignals;
 use self::forms::{ChatForm, SessionForms};
 use self::info::SessionInfo;
 use self::input::ChatInput;
@@ -69,13 +69,11 @@ use super::terminal::output::{Colours, print_stderr};
 use super::terminal::renderer::{OWN_COMMAND, RenderOptions, TerminalRenderer};
 use super::terminal::status_line::columns;
 use crate::api::App;
-use crate::app::on_termination;
 use crate::config::Environment;
 use crate::context::environment::branch_name;
 use crate::error::{Error, Result};
 use crate::event::{Delivery, Event};
 use crate::id::SessionId;
-use crate::task;
 
 /// Minimum time between two frames without a key.
 const FRAME: Duration = Duration::from_millis(16);
@@ -146,11 +144,9 @@ pub(crate) async fn converse(app: &Arc<App>, options: ChatOptions, colours: Colo
 
 impl Chat {
     /// Handles keys and events until the user quits or a signal arrives. If the user `chooses` a
-    /// session, lists them first. Returns the session that was shown last. Unless the chat is
-    /// plain, Ctrl-C is a key, and SIGINT is for a program on the terminal, such as an editor.
+    /// session, lists them first. Returns the session that was shown last.
     async fn run(mut self, continues: bool, chooses: bool, prompt: Option<String>) -> Result<SessionId> {
-        let ended = CancellationToken::new();
-        task::spawn(on_termination(ended.clone(), self.view.plain));
+        let mut signals = EndSignals::listen();
         let mut input = ChatInput::open(self.view.plain);
         let id = self.session.id.clone();
         self.show_session(&id, continues).await?;
@@ -165,7 +161,7 @@ impl Chat {
             let (tick, ready) = (self.view.next_tick(), self.screen.is_ready());
             let (save, held) = (self.draft.due(), self.held.as_ref().map(|held| held.due));
             tokio::select! {
-                () = ended.cancelled() => break Ok(()),
+                () = signals.end() => break Ok(()),
                 event = input.next() => match event {
                     Some(Ok(event)) => {
                         if self.input(event, &mut input).await {

@@ -55,8 +55,9 @@ impl Chat {
         TerminalModes::restore();
         let launcher = self.session.client.app().services.launcher.clone();
         let ended = task::blocking("running a program", move || launcher.run_on_terminal(&command)).await;
-        TerminalModes::set()?;
+        let set = TerminalModes::set();
         *input = ChatInput::open(false);
+        set?;
         ended
     }
 }

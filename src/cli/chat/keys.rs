@@ -6,7 +6,7 @@ use std::io::Write;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::fs::{Mode, OFlags};
-use rustix::termios::ttyname;
+use rustix::termios::{LocalModes, tcgetattr, ttyname};
 
 use super::composer::Composer;
 use crate::cli::terminal::notify::{RESTORE_TITLE, SAVE_TITLE};
@@ -41,6 +41,12 @@ impl Drop for TerminalModes {
     fn drop(&mut self) {
         TerminalModes::restore();
     }
+}
+
+/// Returns whether Ctrl-C sends SIGINT (termios(3), ISIG): the terminal is not in the mode of the
+/// chat.
+pub(super) fn has_interrupt_character() -> bool {
+    tcgetattr(rustix::stdio::stdin()).is_ok_and(|modes| modes.local_modes.contains(LocalModes::ISIG))
 }
 
 /// Writes a control sequence, unless the terminal is gone or does not read.

@@ -33,6 +33,21 @@ async fn signals_restore_the_terminal() {
 }
 
 #[tokio::test]
+async fn interrupt_ends_the_chat_while_ctrl_c_is_no_key() {
+    for plain in [true, false] {
+        let home = Home::new();
+        let model = home.script(json!([{"text": "an answer\n"}]));
+        let flags: &[&str] = if plain { &["--plain"] } else { &[] };
+        let mut terminal = home.terminal(&[&["chat", "--model", &model, "hello"], flags].concat());
+        terminal.until("an answer").await;
+        terminal.set_interrupt_character();
+        signal(&terminal, Signal::INT);
+        let (code, shown) = terminal.end().await;
+        assert!(code == 0 && shown.contains("To continue this session"), "{plain}: {code} {shown:?}");
+    }
+}
+
+#[tokio::test]
 async fn closed_terminal_ends_the_chat_and_its_commands() {
     let home = Home::new();
     let mut terminal = chat(&home, json!([{"tool_calls": [waiting()]}]), &["--mode", "auto"]).await;

@@ -190,6 +190,13 @@ impl Terminal {
         .await
     }
 
+    /// Lets Ctrl-C send SIGINT, as `stty isig` does.
+    pub fn set_interrupt_character(&self) {
+        let mut modes = rustix::termios::tcgetattr(self.master.get_ref()).unwrap();
+        modes.local_modes.insert(rustix::termios::LocalModes::ISIG);
+        rustix::termios::tcsetattr(self.master.get_ref(), rustix::termios::OptionalActions::Now, &modes).unwrap();
+    }
+
     /// Sets the size of the terminal.
     pub fn resize(&self, rows: u16, columns: u16) {
         let size = rustix::termios::Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
