@@ -56,9 +56,6 @@ const NEWEST_TURNS: usize = 2;
 /// An output that is not larger than this is not pruned: the text in its place needs as much.
 const OUTPUT_BYTES_MIN: usize = 200;
 
-/// Maximum length of a conversation that is compared with the tree in debug builds.
-const CHECKED_MESSAGES: usize = 16;
-
 /// The tree of messages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conversation {
@@ -75,7 +72,7 @@ impl Conversation {
         let last = self.all.len().checked_sub(1);
         match self.all.last() {
             _ if before == last => {}
-            Some(newest) if before == newest.before => drop(Arc::make_mut(&mut self.newest).pop()),
+            Some(replaced) if before == replaced.before => drop(Arc::make_mut(&mut self.newest).pop()),
             _ => self.newest = self.listed(before),
         }
         Arc::make_mut(&mut self.newest).push(message.clone());
@@ -116,7 +113,9 @@ impl Conversation {
     /// Returns the messages up to `last`, oldest first, and `open`.
     pub(super) fn messages(&self, last: Option<usize>, open: impl Iterator<Item = Arc<Message>>) -> Messages {
         let is_newest = last == self.all.len().checked_sub(1);
-        debug_assert!(!is_newest || self.newest.len() > CHECKED_MESSAGES || self.newest == self.listed(last));
+        // All short lists, and long ones each time their length doubles.
+        let is_checked = |messages: usize| messages < 16 || messages.is_power_of_two();
+        debug_assert!(!is_newest || !is_checked(self.newest.len()) || self.newest == self.listed(last));
         let mut messages = if is_newest { self.newest.clone() } else { self.listed(last) };
         let open: Vec<Arc<Message>> = open.collect();
         if !open.is_empty() {
@@ -125,6 +124,7 @@ impl Conversation {
         messages
     }
 
+    /// Lists the messages up to `last`, oldest first.
     fn listed(&self, last: Option<usize>) -> Messages {
         let mut messages: Vec<Arc<Message>> = self.backwards(last).map(|linked| linked.message.clone()).collect();
         messages.reverse();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::hex::hex;
-use crate::model::{Message, Request, RequestForm, ToolSpec};
+use crate::model::{Message, Messages, Request, RequestForm, ToolSpec};
 use crate::options::Thinking;
 
 /// Length of a digest, in bytes before hexadecimal encoding.
@@ -182,9 +182,12 @@ impl ModelRequestRecord {
 }
 
 /// Describes the messages of a request by those of the conversation.
-pub(crate) fn request_messages(sent: &[Arc<Message>], conversation: &[Arc<Message>]) -> RequestMessages {
+pub(crate) fn request_messages(sent: &Messages, conversation: &Messages) -> RequestMessages {
+    if Arc::ptr_eq(sent, conversation) {
+        return None;
+    }
     let is_same = |left: &Arc<Message>, right: &Arc<Message>| Arc::ptr_eq(left, right) || left == right;
-    if sent.len() == conversation.len() && sent.iter().zip(conversation).all(|(left, right)| is_same(left, right)) {
+    if sent.len() == conversation.len() && sent.iter().zip(conversation.iter()).all(|(left, right)| is_same(left, right)) {
         return None;
     }
     let mut next = 0;

@@ -40,10 +40,10 @@ impl Media {
 
     /// Replaces the parts of messages that the model does not read by text.
     pub(crate) fn fit(self, messages: &mut Messages) {
-        let fitted = messages.iter().map(|message| self.fitted(message)).enumerate();
-        let fitted: Vec<_> = fitted.filter_map(|(index, message)| Some((index, Arc::new(message?)))).collect();
-        for (index, message) in fitted {
-            Arc::make_mut(messages)[index] = message;
+        for index in 0..messages.len() {
+            if let Some(fitted) = self.fitted(&messages[index]) {
+                Arc::make_mut(messages)[index] = Arc::new(fitted);
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use crate::cli::eval::digest::entries;
 use crate::content::Part;
 use crate::context::request_record::digest_of;
 use crate::error::{Error, Result};
-use crate::model::{Block, Message, Request};
+use crate::model::{Block, Message, Messages, Request};
 
 /// The directory of the expectations in a recording.
 const EXPECTED: &str = "expected";
@@ -50,7 +50,7 @@ pub(super) struct RequestLog {
     tools: Vec<Value>,
     requests: Vec<StoredRequest>,
     /// The last request as it was sent.
-    last: Vec<Arc<Message>>,
+    last: Messages,
     /// Its messages.
     shown: Vec<Value>,
 }
@@ -81,7 +81,7 @@ impl RequestLog {
         let tools = number_of(&mut self.tools, names.value(json!(request.tools.as_ref())));
         let is_same = |(before, now): &(&Arc<Message>, &Arc<Message>)| before == now;
         let keeps = self.last.iter().zip(request.messages.iter()).take_while(is_same).count();
-        self.last.clone_from(&request.messages);
+        self.last = request.messages.clone();
         let messages: Vec<Value> = request.messages[keeps..].iter().map(|message| shown(message, names, call)).collect();
         self.shown.truncate(keeps);
         self.shown.extend(messages.iter().cloned());
