@@ -125,8 +125,8 @@ impl ToolCall {
         self.prepared.as_ref().map_or(true, order::is_concurrent)
     }
 
-    /// Runs the call and records its result. Its future is on the heap, because the future of the
-    /// turn, which would contain it, is moved several times.
+    /// Runs the call and records its result. The large future of [`ToolCall::run`] is on the heap,
+    /// so that those that contain this one are moved quickly.
     pub(crate) async fn finish(self, host: &dyn CallHost) -> Result<EndedCall> {
         let (id, mut hasher) = (self.id.clone(), self.hasher.clone());
         let CallResult { outcome, label, messages } = Box::pin(self.run(host)).await?;
