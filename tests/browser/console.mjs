@@ -293,10 +293,10 @@ const CASES = {
     const slow = await page.evaluate(async () => {
       const { Growing } = await import("/console/markdown.js");
       const { ToolView } = await import("/console/tool.js");
-      const n = 1500, many = 60_000;
+      const n = 15_000, many = 60_000;
       const texts = {
         heading: `# a${" ".repeat(n)}b`, rule: `a|b\n${" ".repeat(n * 10)}x`, "row rule": `a|b\n${"-|".repeat(n)}x`, tildes: `${"~".repeat(n)}\``, backticks: `${"`".repeat(n)}x`,
-        fence: `\`\`\`${" a".repeat(n)}\``, brackets: "[".repeat(many), links: `${"[a](b \"".repeat(40)}${" ".repeat(3000)}`, stars: "*a ".repeat(many), strong: "**a ".repeat(many),
+        fence: `\`\`\`${" a".repeat(n)}\``, brackets: "[".repeat(many), links: `${"[a](b \"".repeat(40)}${" ".repeat(30_000)}`, stars: "*a ".repeat(many), strong: "**a ".repeat(many),
         spaces: `a${" ".repeat(many)}b`, table: `${"|a".repeat(2000)}|\n${"|-".repeat(2000)}|\n${"|\n".repeat(2000)}`,
       };
       const found = [];
