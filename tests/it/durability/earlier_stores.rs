@@ -55,14 +55,12 @@ async fn sessions_of_earlier_stores_have_the_same_state_and_messages() {
     for date in DATES {
         let home = Home::new();
         let told = restored(&home, date);
-        let (mut agent, own) = home.session(json!([]), &[]).await;
+        let (mut agent, _) = home.session(json!([]), &[]).await;
         for (session, then) in told.as_object().unwrap() {
             let messages = agent.call("_nuncio/session/messages", json!({"sessionId": session, "limit": 200})).await;
             let now = json!({"session": agent.view(session).await, "messages": messages["messages"]});
             assert_eq!(differences("", then, &now), [""; 0], "{date}, {session}");
         }
-        // The new session does not change them.
-        assert!(!told.as_object().unwrap().contains_key(&own));
         agent.finish().await;
     }
 }
