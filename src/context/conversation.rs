@@ -113,7 +113,7 @@ impl Conversation {
     /// Returns the messages up to `last`, oldest first, and `open`.
     pub(super) fn messages(&self, last: Option<usize>, open: impl Iterator<Item = Arc<Message>>) -> Messages {
         let is_newest = last == self.all.len().checked_sub(1);
-        // All short lists, and long ones each time their length doubles.
+        // Short lists are always checked, long ones each time their length doubles.
         let is_checked = |messages: usize| messages < 16 || messages.is_power_of_two();
         debug_assert!(!is_newest || !is_checked(self.newest.len()) || self.newest == self.listed(last));
         let mut messages = if is_newest { self.newest.clone() } else { self.listed(last) };

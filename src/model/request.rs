@@ -14,7 +14,7 @@ use crate::options::Thinking;
 pub struct Request {
     /// The system prompt.
     pub system: Arc<str>,
-    /// The conversation.
+    /// The conversation that the model continues.
     pub messages: Messages,
     /// The tools that the model may call.
     pub tools: Arc<[ToolSpec]>,

@@ -21,9 +21,9 @@ impl EndSignals {
         EndSignals { terminated, interrupt: signal(SignalKind::interrupt()).ok() }
     }
 
-    /// Waits for SIGTERM, for SIGHUP, or for SIGINT while Ctrl-C is no key of the chat. When a
-    /// program on the terminal, such as an editor, has ended, Ctrl-C is a key again, so that the
-    /// SIGINT which this process received with the program has no effect.
+    /// Waits for SIGTERM or SIGHUP, or for SIGINT while Ctrl-C sends it. In the mode of the chat,
+    /// Ctrl-C is a key. A SIGINT that ended a program on the terminal, such as an editor, reaches
+    /// this process too; it is ignored, because the terminal is in the mode of the chat again.
     pub(super) async fn end(&mut self) {
         let interrupted = async {
             match &mut self.interrupt {

@@ -32,8 +32,8 @@ const CALL_ROWS: usize = 4;
 /// when the terminal becomes lower than they are.
 const PARTIAL_ROWS: usize = 1;
 
-/// Returns the maximum width of the status row. Most terminals need no maximum: they leave the
-/// cursor in its row when they become narrower and wrap a row below it.
+/// Returns the maximum width of the status row. Most terminals need no maximum: when they
+/// become narrower and wrap a row below the cursor, the cursor stays in its row.
 pub(super) fn status_columns_max(environment: &Environment) -> usize {
     let moves = environment.get("TERM_PROGRAM").is_some_and(|name| MOVE_CURSOR.contains(&name));
     if moves { ROWS_COLUMNS_MAX } else { usize::MAX }

@@ -103,7 +103,7 @@ export class Notifier {
   /** Runs an action with the service worker, if there is one, after the earlier actions. */
   queue(action) {
     this.worker = this.worker?.then(async (worker) => {
-      // What the browser refuses is not shown.
+      // A browser may refuse to show or to close a notification.
       if (worker) await Promise.resolve(worker).then(action).catch(() => {});
       return worker;
     });

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use harness::{Home, package};
 
-/// The dates of the programs. `cases/stores` has for each the database, and what the program itself
-/// said about the sessions in it: `_nuncio/session/get` and `_nuncio/session/messages`.
+/// The dates of the programs. For each, `cases/stores` has the database that it wrote, and its own
+/// answers about the sessions in it, to `_nuncio/session/get` and `_nuncio/session/messages`.
 const DATES: &[&str] = &["2026-11-23", "2026-11-27"];
 /// The directory in which they worked.
 const WORK: &str = "/srv/nuncio";
