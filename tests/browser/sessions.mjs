@@ -262,6 +262,12 @@ export const sessions = (browser, server) => ({
           throw new TypeError("Illegal constructor: use ServiceWorkerRegistration.showNotification()");
         }
       };
+      const { showNotification } = ServiceWorkerRegistration.prototype;
+      window.shown = 0;
+      ServiceWorkerRegistration.prototype.showNotification = async function (...values) {
+        await showNotification.apply(this, values);
+        window.shown += 1;
+      };
       localStorage.setItem("nuncio.notify", "on");
     });
     await page.goto(`${server.url}/#token=${server.token}`);
@@ -269,10 +275,14 @@ export const sessions = (browser, server) => ({
     // A session that waits before the list is read is not reported.
     await page.locator(`#sessions a[href$="${id}"]`).waitFor();
     await server.prompt(id);
-    const shown = () => page.evaluate(async () => (await (await navigator.serviceWorker.getRegistration("/console/"))?.getNotifications())?.map(({ title, tag }) => [title, tag]) ?? []);
-    await becomes(shown, [["On the phone waits for you", id]], "notifications");
+    // Chromium forgets a notification that is listed while it is not displayed yet.
+    const shown = async (count) => {
+      await page.waitForFunction((count) => window.shown === count, count);
+      return page.evaluate(async () => (await (await navigator.serviceWorker.getRegistration("/console/")).getNotifications()).map(({ title, tag }) => [title, tag]));
+    };
+    equal(await shown(1), [["On the phone waits for you", id]], "notifications");
     const { permissions } = await server.call("GET", `/v1/permissions?sessionId=${id}`);
     await server.call("POST", `/v1/permissions/${permissions[0].permissionId}`, { outcome: "allow_once" });
-    await becomes(async () => (await shown()).map(([title]) => title), ["On the phone is done"], "notifications after the answer");
+    equal(await shown(2), [["On the phone is done", `${id} done`]], "notifications after the answer");
   },
 });
