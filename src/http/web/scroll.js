@@ -29,8 +29,8 @@ export class EndFollower {
     listen("focusin", ({ target }) => target !== scroller && target.matches(":focus-visible") && (this.movedMs = performance.now()));
     // The scroll bar is part of the element.
     listen("pointerdown", ({ pointerType }) => (this.isHeld = pointerType === "mouse"));
-    addEventListener("pointerup", () => (this.isHeld = false), true);
-    addEventListener("pointermove", ({ buttons }) => buttons === 0 && (this.isHeld = false), true);
+    addEventListener("pointerup", () => this.letGo(), true);
+    addEventListener("pointermove", ({ buttons }) => buttons === 0 && this.letGo(), true);
     listen("scroll", () => this.scrolled());
   }
 
@@ -45,6 +45,14 @@ export class EndFollower {
     this.movedMs = performance.now();
     this.upMs = isUp ? this.movedMs : -Infinity;
     if (isUp && this.scroller.scrollTop > 0) this.set(false);
+  }
+
+  /** Takes the end of a press. The scroll event of a drag may follow it. */
+  letGo() {
+    if (!this.isHeld) return;
+    this.isHeld = false;
+    this.movedMs = performance.now();
+    requestAnimationFrame(() => this.keep());
   }
 
   scrolled() {
@@ -62,9 +70,9 @@ export class EndFollower {
     this.hooks.changed();
   }
 
-  /** Scrolls to the end, unless the user has scrolled up. */
+  /** Scrolls to the end, unless the user has scrolled up or holds the mouse button. */
   keep() {
-    if (!this.isOn) return;
+    if (!this.isOn || this.isHeld) return;
     this.scroller.scrollTop = this.scroller.scrollHeight;
     this.top = this.scroller.scrollTop;
   }
