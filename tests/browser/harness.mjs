@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
-export const WAIT_MS = 15_000;
+export const WAIT_MS = 30_000;
 
 const freePort = () =>
   new Promise((resolve) => {

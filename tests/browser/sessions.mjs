@@ -85,7 +85,9 @@ export const sessions = (browser, server) => ({
       await becomes(() => titles(page), ["About animals"], words);
       equal(await page.locator("#sessions .where").innerText(), where, `the excerpt of ${words}`);
     }
+    const answered = page.waitForResponse((response) => response.url().includes("marmot+other") || response.url().includes("marmot%20other"));
     await page.fill("#search", "marmot other");
+    await answered;
     await page.locator("#no-sessions", { hasText: "No session matches." }).waitFor();
     // A search that was given up asks nothing.
     let asked = 0;

@@ -11,7 +11,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
-export const WAIT_MS = 30_000;
+export const WAIT_MS = 60_000;
 /** How long the first attempt of an action waits. Each further attempt waits twice as long. */
 const ATTEMPT_MS = 1000;
 

@@ -828,7 +828,7 @@ export const CASES = {
     }
     await window.command("nuncio: Open Conversation in an Editor Tab");
     await window.page.locator(".tab", { hasText: "Show everything" }).waitFor();
-    const isShown = () => document.body?.classList.contains("in-editor") && !!document.querySelector(".message.assistant") && document.getElementById("conversation").textContent.includes("Done.");
+    const isShown = () => document.body?.classList.contains("in-editor") && !!document.querySelector(".message.assistant") && document.getElementById("conversation").matches("[aria-busy=false]") && document.getElementById("conversation").textContent.includes("Done.");
     const tab = await until(async () => {
       for (const frame of window.page.frames()) if (await frame.evaluate(isShown).catch(() => false)) return frame;
       return null;
