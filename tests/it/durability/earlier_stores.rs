@@ -1,13 +1,16 @@
 //! Stores that programs of earlier dates wrote: sessions with edits, refused and cancelled calls, a
 //! plan, a compaction, a fork, a subagent and a failed turn.
 
+use regex::Regex;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
+use harness::provider::session::messages;
 use harness::{Home, package};
 
-/// The dates of the programs. For each, `cases/stores` has the database that it wrote, and its own
-/// answers about the sessions in it, to `_nuncio/session/get` and `_nuncio/session/messages`.
+/// The dates of the programs. For each, `cases/stores` has the database that it wrote, its own
+/// answers about each session to `_nuncio/session/get` and `_nuncio/session/messages`, and the
+/// messages of the request that the program of the last date then made for the prompt "next".
 const DATES: &[&str] = &["2026-11-23", "2026-11-27"];
 /// The directory in which they worked.
 const WORK: &str = "/srv/nuncio";
@@ -27,6 +30,13 @@ fn differences(place: &str, then: &Value, now: &Value) -> Vec<String> {
         _ if then == now => Vec::new(),
         _ => vec![format!("{place}: {then} was told, now {now}")],
     }
+}
+
+/// Returns the value without texts of a request that do not come from the log: the words that describe a
+/// mode, that nobody answers, and the date if the log has none.
+fn from_log(value: &Value) -> Value {
+    let words = Regex::new(r"\[mode: [^]]*\]|\[No one can answer[^]]*\]\\n|Date: [0-9-]+").unwrap();
+    serde_json::from_str(&words.replace_all(&value.to_string(), "")).unwrap()
 }
 
 /// Puts the store of a program into the home, whose work directory takes the place of the
@@ -50,17 +60,24 @@ fn restored(home: &Home, date: &str) -> Value {
 }
 
 #[tokio::test]
-async fn sessions_of_earlier_stores_have_the_same_state_and_messages() {
+async fn sessions_of_earlier_stores_have_the_same_state_messages_and_requests() {
     needs_sqlite!("databases of earlier programs");
     for date in DATES {
         let home = Home::new();
         let told = restored(&home, date);
         let (mut agent, _) = home.session(json!([]), &[]).await;
+        let mut found = Vec::new();
         for (session, then) in told.as_object().unwrap() {
             let messages = agent.call("_nuncio/session/messages", json!({"sessionId": session, "limit": 200})).await;
-            let now = json!({"session": agent.view(session).await, "messages": messages["messages"]});
-            assert_eq!(differences("", then, &now), [""; 0], "{date}, {session}");
+            found.push((session, then, json!({"session": agent.view(session).await, "messages": messages["messages"]})));
         }
         agent.finish().await;
+        for (session, then, mut now) in found {
+            home.config("");
+            let mut request = messages(&home, session).await;
+            request.retain(|message| message["role"] != "system");
+            now["request"] = request.into();
+            assert_eq!(differences("", &from_log(then), &from_log(&now)), [""; 0], "{date}, {session}");
+        }
     }
 }
