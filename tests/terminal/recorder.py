@@ -12,7 +12,7 @@ import termios
 import time
 
 # Maximum time in seconds of one wait, and until a key is pressed again.
-WAIT = 20
+WAIT = 60
 AGAIN = 1
 FRAME_END = b"\x1b[?2026l"
 

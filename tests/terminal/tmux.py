@@ -6,7 +6,7 @@ import subprocess
 import time
 
 # Maximum time in seconds of one wait, and between two looks at the screen.
-WAIT = 20
+WAIT = 60
 LOOK = 0.02
 
 
