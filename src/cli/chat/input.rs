@@ -306,6 +306,10 @@ impl Chat {
         let again = self.view.interrupted.replace(Instant::now()).is_some_and(|before| before.elapsed() < PRESSED_AGAIN);
         if !self.view.composer.is_empty() {
             self.take_text();
+            if self.works() {
+                // The next press stops the turn.
+                self.view.interrupted = None;
+            }
             return Ok(false);
         }
         match (self.works(), again) {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{SIZE, chat, end, session};
+use super::{SIZE, chat, end, session, waiting};
 use harness::Home;
 
 #[tokio::test]
@@ -45,6 +45,19 @@ async fn second_control_c_quits_as_the_status_row_says_for_a_second() {
     terminal.say("\u{3}").await;
     let (code, shown) = terminal.end().await;
     assert_eq!(code, 0, "{shown}");
+}
+
+#[tokio::test]
+async fn control_c_that_empties_the_text_is_not_the_first_of_two_that_quit_a_running_turn() {
+    let home = Home::new();
+    let mut terminal = chat(&home, json!([{"tool_calls": [waiting()]}]), &["--mode", "auto"]).await;
+    terminal.say("go\r").await;
+    terminal.until_screen("\n  started", SIZE).await;
+    terminal.say("more").await;
+    terminal.until_screen("> more\n", SIZE).await;
+    terminal.say("\u{3}\u{3}").await;
+    terminal.until_screen("? keys · /help", SIZE).await;
+    end(terminal).await;
 }
 
 #[tokio::test]
