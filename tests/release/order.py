@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Links a program again with the functions that run beside each other.
 
-  order.py KEPT PROGRAM LIST OUT
+  order.py trace PROGRAM LIST
+  order.py script LIST SCRIPT
+  order.py link KEPT LIST OUT
 
-KEPT is what the linker `keep-link` kept of PROGRAM, which has its symbols. LIST has the names of functions, one a line; if it is
-missing, PROGRAM is traced with callgrind and the list is written. OUT is the program, without symbols.
+PROGRAM, which has its symbols, is traced with callgrind. LIST has the names of its functions, one a line. SCRIPT, for the linker of
+zig, which takes no list, puts the functions of a build for this or another processor into this order. KEPT is what the linker
+`keep-link` kept of PROGRAM, and OUT is PROGRAM with its functions in order, without symbols.
 
 The kernel maps the 64 KiB around each page of code that runs, so functions that lie far from each other cost memory and page
 faults. The start comes first, then what a session runs in addition, a prompt, and tools. The helper that starts commands cannot
@@ -89,6 +92,24 @@ def listed(program):
     return names
 
 
+def trace(program, order):
+    names = listed(program)
+    with open(order, "w") as file:
+        file.writelines(f"{name}\n" for name in names)
+
+
+def script(order, file):
+    """Writes a linker script that puts the functions of a list first. After their names, it has them without the hashes of Rust, which
+    differ between processors."""
+    with open(order) as lines:
+        names = [name for line in lines if re.fullmatch(r"[A-Za-z_][\w.$]*", name := line.rstrip("\n"))]
+    patterns = [re.sub(r"(?<=Cs)[0-9A-Za-z]+(?=_)", "*", re.sub(r"17h[0-9a-f]{16}E.*", "17h*", name)) for name in names]
+    with open(file, "w") as out:
+        out.write("SECTIONS { .text.ordered : {\n")
+        out.writelines(f"*(.text.{name} .text.unlikely.{name})\n" for name in dict.fromkeys(names + patterns))
+        out.write("} } INSERT BEFORE .text;\n")
+
+
 def link(kept, order, out):
     with open(f"{kept}/arguments") as lines:
         arguments = lines.read().splitlines()
@@ -97,13 +118,4 @@ def link(kept, order, out):
     subprocess.run(["cc", *arguments, *ordering], check=True)
 
 
-def main():
-    kept, program, order, out = sys.argv[1:]
-    if not os.path.exists(order):
-        names = listed(program)
-        with open(order, "w") as file:
-            file.writelines(f"{name}\n" for name in names)
-    link(kept, order, out)
-
-
-main()
+{"trace": trace, "script": script, "link": link}[sys.argv[1]](*sys.argv[2:])
