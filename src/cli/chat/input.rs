@@ -312,13 +312,11 @@ impl Chat {
             }
             return Ok(false);
         }
-        match (self.works(), again) {
-            (_, true) => return Ok(true),
-            (true, false) => self.stop().await?,
-            // The status row says that a second one quits.
-            (false, false) => {}
+        // Without a turn, the status row says that a second press quits.
+        if self.works() && !again {
+            self.stop().await?;
         }
-        Ok(false)
+        Ok(again)
     }
 
     /// Removes and returns the text of the composer, and adds it to the history.
