@@ -116,6 +116,27 @@ export const following = (browser, server) => ({
     await released(page, server, () => page.keyboard.press("PageUp"), () => page.keyboard.press("End"));
   },
 
+  async "a press holds the view while text streams, and the scroll event of a drag may follow its end"() {
+    const page = await opened(browser, server);
+    await server.prompt(page.id);
+    await drawn(page, "Streamed 40 ");
+    await page.mouse.move(600, 300);
+    await page.mouse.down();
+    const at = await top(page);
+    await drawn(page, "Streamed 80 ");
+    equal(await top(page), at, "the position during the press");
+    await page.mouse.up();
+    await becomes(async () => [(await below(page)) < 40, await page.locator("#latest").isVisible()], [true, false], "the end, and the arrow");
+    await page.evaluate(() => {
+      const scroller = document.querySelector("#scroller"), send = (type) => scroller.dispatchEvent(new PointerEvent(type, { bubbles: true, pointerType: "mouse" }));
+      send("pointerdown");
+      scroller.scrollTop -= 200;
+      send("pointerup");
+    });
+    await page.locator("#latest").waitFor();
+    await stops(page, server);
+  },
+
   async "the scroll bar releases the view while text streams"() {
     const other = await Browser.start({ ignoreDefaultArgs: ["--hide-scrollbars"] });
     const page = await opened(other, server);

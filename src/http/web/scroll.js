@@ -29,7 +29,7 @@ export class EndFollower {
     listen("focusin", ({ target }) => target !== scroller && target.matches(":focus-visible") && (this.movedMs = performance.now()));
     // The scroll bar is part of the element.
     listen("pointerdown", ({ pointerType }) => (this.isHeld = pointerType === "mouse"));
-    addEventListener("pointerup", () => this.letGo(), true);
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => this.letGo(), true);
     addEventListener("pointermove", ({ buttons }) => buttons === 0 && this.letGo(), true);
     listen("scroll", () => this.scrolled());
   }
@@ -47,12 +47,14 @@ export class EndFollower {
     if (isUp && this.scroller.scrollTop > 0) this.set(false);
   }
 
-  /** Takes the end of a press. The scroll event of a drag may follow it. */
+  /** Ends a press with the next frame, because the scroll event of a drag may follow the release. */
   letGo() {
     if (!this.isHeld) return;
-    this.isHeld = false;
-    this.movedMs = performance.now();
-    requestAnimationFrame(() => this.keep());
+    requestAnimationFrame(() => {
+      this.isHeld = false;
+      this.movedMs = performance.now();
+      this.keep();
+    });
   }
 
   scrolled() {
