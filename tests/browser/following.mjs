@@ -4,11 +4,18 @@ import { Browser, becomes, equal, ok } from "./harness.mjs";
 import { answerByClick, asks, rests } from "./pages.mjs";
 
 const PARAGRAPHS = (word, count) => Array.from({ length: count }, (_, index) => `${word} ${index} of a paragraph.`).join("\n\n");
-// Longer than a slow browser needs for a case, which cancels it.
+// Each case cancels this stream before its end, also in a slow browser.
 const STREAM = { text: PARAGRAPHS("Streamed", 4000), chunk_chars: 12, delay_ms: 12 };
 
 const below = (page) => page.evaluate(() => { const { scrollHeight, scrollTop, clientHeight } = document.querySelector("#scroller"); return Math.round(scrollHeight - scrollTop - clientHeight); });
 const top = (page) => page.evaluate(() => document.querySelector("#scroller").scrollTop);
+/** The number of the last paragraph that is drawn, 0 if there is none. */
+const newest = async (page) => Number([...(await page.locator(".message.assistant").last().textContent()).matchAll(/Streamed (\d+) /g)].at(-1)?.[1] ?? 0);
+/** Waits until ten more paragraphs are drawn. */
+const grows = async (page) => {
+  const until = (await newest(page)) + 10;
+  await becomes(async () => (await newest(page)) >= until, true, `paragraph ${until}`);
+};
 const drawn = (page, text) => page.locator(".message.assistant", { hasText: text }).waitFor();
 
 /** Waits until no scroll animation moves the view, and returns its position. */
@@ -31,11 +38,11 @@ async function released(page, server, up, down) {
   await up();
   await page.locator("#latest").waitFor();
   const at = await page.evaluate(rested);
-  const count = Number([...(await page.locator(".message.assistant").last().textContent()).matchAll(/Streamed (\d+) /g)].at(-1)[1]);
-  await drawn(page, `Streamed ${count + 10} `);
+  await grows(page);
   equal(await top(page), at, "the position while more text arrives");
   await down();
   await page.locator("#latest").waitFor({ state: "hidden" });
+  await grows(page);
   await stops(page, server);
   ok((await below(page)) < 4, `the end is ${await below(page)} px below`);
 }
@@ -46,7 +53,7 @@ async function stops(page, server) {
 }
 
 async function opened(browser, server, options) {
-  const id = await server.session([STREAM]);
+  const id = await server.session([STREAM, STREAM]);
   const page = await browser.open(server, id, options);
   return Object.assign(page, { id });
 }
@@ -103,9 +110,10 @@ export const following = (browser, server) => ({
   async "a finger releases the view while text streams"() {
     const page = await opened(browser, server, { viewport: { width: 390, height: 700 }, isMobile: true, hasTouch: true });
     const down = async () => {
-      // A finger is slower than the text.
+      // The finger cannot catch up with text that still arrives.
       await stops(page, server);
       for (let count = 0; count < 60 && (await page.locator("#latest").isVisible()); count++) await swipe(page, -380);
+      await server.prompt(page.id);
     };
     await released(page, server, () => swipe(page, 120), down);
   },

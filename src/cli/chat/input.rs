@@ -307,12 +307,12 @@ impl Chat {
         if !self.view.composer.is_empty() {
             self.take_text();
             if self.works() {
-                // The next press stops the turn.
+                // This press is not the first of two that quit: the next one stops the turn.
                 self.view.interrupted = None;
             }
             return Ok(false);
         }
-        // Without a turn, the status row says that a second press quits.
+        // If nothing runs, the status row says that a second press quits.
         if self.works() && !again {
             self.stop().await?;
         }

@@ -56,7 +56,8 @@ async fn control_c_that_empties_the_text_is_not_the_first_of_two_that_quit_a_run
     terminal.say("more").await;
     terminal.until_screen("> more\n", SIZE).await;
     terminal.say("\u{3}\u{3}").await;
-    terminal.until_screen("? keys · /help", SIZE).await;
+    let screen = terminal.until_screen("? keys · /help", SIZE).await;
+    assert!(screen.contains("cancelled"), "{screen}");
     end(terminal).await;
 }
 

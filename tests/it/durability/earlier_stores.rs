@@ -32,8 +32,8 @@ fn differences(place: &str, then: &Value, now: &Value) -> Vec<String> {
     }
 }
 
-/// Returns the value without texts of a request that do not come from the log: the words that describe a
-/// mode, that nobody answers, and the date if the log has none.
+/// Removes the texts of a request that the program adds and that may differ between programs: the
+/// description of a mode, the note that nobody answers, and the date, which older logs do not have.
 fn from_log(value: &Value) -> Value {
     let words = Regex::new(r"\[mode: [^]]*\]|\[No one can answer[^]]*\]\\n|Date: [0-9-]+").unwrap();
     serde_json::from_str(&words.replace_all(&value.to_string(), "")).unwrap()
